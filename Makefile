@@ -1,0 +1,49 @@
+# Every target works on a machine that has only Python 3.11+, make and the package index.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+SEED   ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
+
+export DO_NOT_TRACK := 1
+export PREFECT_SERVER_ANALYTICS_ENABLED := false
+export GX_ANALYTICS_ENABLED := false
+
+.PHONY: setup release test check serve bench campaign clean
+.DEFAULT_GOAL := test
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "hybriddp needs Python 3.11 or newer; set PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+# Until the Prefect release flow lands, this is a whole release in memory on a synthetic log.
+release: $(STAMP)
+	$(BIN)/hybriddp simulate --kind aol-like --epsilon 4 --delta 1e-5 --max-head-size 50 --seed 1
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -q
+
+# What to run before a commit: under a minute.
+check: $(STAMP)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q -m 'not slow'
+
+serve: $(STAMP)
+	$(BIN)/prefect server start --host 127.0.0.1
+
+bench: $(STAMP)
+	$(BIN)/python -m bench
+
+# The statistical and property tests again, on a fresh seed and with more examples.
+campaign: $(STAMP)
+	@echo "campaign seed: $(SEED)"
+	HYBRIDDP_TEST_SEED=$(SEED) HYPOTHESIS_PROFILE=campaign $(BIN)/python -m pytest -q tests/property tests/exact tests/statistical
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

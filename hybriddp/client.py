@@ -1,0 +1,69 @@
+"""What runs on a client's device: standard library only.
+
+Query and url strings never leave this module; a report is the number of a cell.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from secrets import SystemRandom
+
+from hybriddp.params import BlenderParams
+from hybriddp.response import TwoStageResponse
+
+Record = tuple[str, str]
+
+
+class Client:
+    """LocalAlg for one published head list, on strings (JPC19 figure 6).
+
+    Cells are numbered as in the head list: the urls of the first query, its wildcard url, the
+    urls of the second query, ..., and last <*,*>.
+    """
+
+    def __init__(self, head_list: Mapping[str, Sequence[str]], params: BlenderParams) -> None:
+        self._urls = {
+            query: {url: position for position, url in enumerate(urls)}
+            for query, urls in head_list.items()
+        }
+        self._position = {query: position for position, query in enumerate(head_list)}
+        sizes = [len(urls) + 1 for urls in self._urls.values()] + [1]
+        self._starts = list(accumulate(sizes, initial=0))
+        self._response = TwoStageResponse.for_budgets(
+            params.client_query_budget, params.client_url_budget, sizes
+        )
+        self._n_reports = params.max_records_client
+
+    def report(self, records: Sequence[Record]) -> list[int]:
+        """Return the randomized cells of some of this user's records, always equally many.
+
+        More records than the limit are sampled at random; missing ones are padded with <*,*>,
+        so that the number of reports says nothing.
+
+        Privacy claim
+          Neighbours  this user's records replaced by any others (local model)
+          Guarantee   params.budget for all reports together
+          Assumes     the head list was fixed before this user's records were read; called once
+                      for each charge (a device stores its reports and sends the same again)
+          Excludes    timing
+          Charged as  accounting.ClientReport
+          Reference   JPC19 figure 6, theorem 3.3
+          Audit       tests/statistical/test_local.py::test_device_reports_follow_the_exact_law
+        """
+        chosen = SystemRandom().sample(list(records), min(len(records), self._n_reports))
+        wildcards = [self._wildcard] * (self._n_reports - len(chosen))
+        return [self._randomize(*cell) for cell in [*map(self._cell, chosen), *wildcards]]
+
+    @property
+    def _wildcard(self) -> tuple[int, int]:
+        return len(self._urls), 0
+
+    def _cell(self, record: Record) -> tuple[int, int]:
+        query, url = record
+        if query not in self._urls:
+            return self._wildcard
+        urls = self._urls[query]
+        return self._position[query], urls.get(url, len(urls))
+
+    def _randomize(self, query: int, url: int) -> int:
+        reported_query, reported_url = self._response.draw(query, url)
+        return self._starts[reported_query] + reported_url

@@ -1,0 +1,28 @@
+"""The exceptions that hybriddp raises on purpose.
+
+HybridDPError
+├── InvalidParameter (also a ValueError)   a value breaks a rule; it says which and what to do
+└── UnknownEvent     (also a TypeError)    an accountant was given an event that it cannot price
+"""
+
+
+class HybridDPError(Exception):
+    """Everything hybriddp raises on purpose; catch this to catch all of it."""
+
+
+class InvalidParameter(HybridDPError, ValueError):
+    """A parameter breaks a rule.
+
+    The message names the subject, the rule, the value and the remedy. Values come from
+    configuration or from array shapes, never from a log, a roster or a report.
+    """
+
+
+class UnknownEvent(HybridDPError, TypeError):
+    """An accountant cannot price this event; it refuses instead of guessing."""
+
+
+def require(is_met: bool, rule: str, value: object, remedy: str) -> None:
+    """Raise InvalidParameter with one fixed form of message unless the rule is met."""
+    if not is_met:
+        raise InvalidParameter(f"{rule}, got {value}; {remedy}.")

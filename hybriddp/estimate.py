@@ -1,0 +1,16 @@
+"""The common currency of both groups: probabilities with their variances."""
+
+from dataclasses import dataclass
+
+from hybriddp.noise import FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Estimated probabilities with their variances, element by element.
+
+    An infinite variance means: this source knows nothing about the element.
+    """
+
+    values: FloatArray
+    variances: FloatArray

@@ -1,0 +1,158 @@
+"""What an operator chooses for a release, checked once, exactly.
+
+Standard library only: the client on a device reads its parameters with this module.
+"""
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Rational
+
+from hybriddp.errors import InvalidParameter, require
+
+Number = int | float | str | Decimal | Fraction
+
+# Above this an epsilon says nothing: e^50 times more likely is a disclosure.
+MAX_EPSILON = 50
+
+
+def exact(value: Number, name: str) -> Fraction:
+    """Return the number that was written, as a fraction.
+
+    A float counts as the decimal it prints as: 0.1 is one tenth, so that ten charges of 0.1
+    fill a cap of 1 exactly.
+    """
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        if isinstance(value, Rational):
+            return Fraction(value)
+        return Fraction(str(value))
+    except (ValueError, TypeError, ZeroDivisionError):
+        raise InvalidParameter(
+            f"{name} must be a finite number, got {value!r}; write it like 4, 0.5 or 1e-5."
+        ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """An (epsilon, delta) promise in exact arithmetic."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+    def __init__(self, epsilon: Number, delta: Number = 0) -> None:
+        object.__setattr__(self, "epsilon", exact(epsilon, "epsilon"))
+        object.__setattr__(self, "delta", exact(delta, "delta"))
+        require(
+            0 < self.epsilon <= MAX_EPSILON,
+            f"epsilon must be above 0 and at most {MAX_EPSILON}",
+            epsilon,
+            "usual values lie between 0.1 and 10",
+        )
+        require(
+            0 <= self.delta < 1,
+            "delta must be at least 0 and below 1",
+            delta,
+            "choose well below one over the number of users, such as 1e-5; "
+            "a delta of 1 would promise nothing",
+        )
+
+    def part(self, fraction: Fraction) -> "Budget":
+        """Return this share of the budget."""
+        return Budget(self.epsilon * fraction, self.delta * fraction)
+
+
+@dataclass(frozen=True, slots=True)
+class BlenderParams:
+    """The parameters of one BLENDER release, strategy `paper` (JPC19 figure 2).
+
+    Paper symbols: epsilon, delta; M = max_head_size; f_O = headlist_user_fraction;
+    f_C = query_budget_fraction; m_O = max_records_optin; m_C = max_records_client.
+    """
+
+    budget: Budget
+    max_head_size: int
+    headlist_user_fraction: Fraction
+    query_budget_fraction: Fraction
+    max_records_optin: int
+    max_records_client: int
+
+    def __init__(
+        self,
+        epsilon: Number = 4,
+        delta: Number = Fraction(1, 100_000),
+        *,
+        max_head_size: int = 50,
+        headlist_user_fraction: Number = Fraction(95, 100),
+        query_budget_fraction: Number = Fraction(85, 100),
+        max_records_optin: int = 1,
+        max_records_client: int = 1,
+    ) -> None:
+        object.__setattr__(self, "budget", Budget(epsilon, delta))
+        for name, share in (
+            ("headlist_user_fraction", headlist_user_fraction),
+            ("query_budget_fraction", query_budget_fraction),
+        ):
+            object.__setattr__(self, name, exact(share, name))
+        for name, whole in (
+            ("max_head_size", max_head_size),
+            ("max_records_optin", max_records_optin),
+            ("max_records_client", max_records_client),
+        ):
+            require(
+                isinstance(whole, int) and not isinstance(whole, bool) and whole >= 1,
+                f"{name} must be a whole number of at least 1",
+                repr(whole),
+                "give a positive integer",
+            )
+            object.__setattr__(self, name, whole)
+        self._check()
+
+    def _check(self) -> None:
+        require(
+            self.budget.delta > 0,
+            "delta must be above 0 for a head list",
+            0,
+            "records come from an open domain, and without a delta no record could ever be "
+            "listed; use for example 1e-5",
+        )
+        require(
+            0 < self.headlist_user_fraction < 1,
+            "headlist_user_fraction must be strictly between 0 and 1",
+            float(self.headlist_user_fraction),
+            "strategy `paper` needs opt-in users both to find the head list and to measure it",
+        )
+        require(
+            0 < self.query_budget_fraction < 1,
+            "query_budget_fraction must be strictly between 0 and 1",
+            float(self.query_budget_fraction),
+            "a stage without budget reports noise only; the paper uses 0.85",
+        )
+        require(
+            self.max_records_optin == 1,
+            "max_records_optin must be 1 in strategy `paper`",
+            self.max_records_optin,
+            "JPC19 theorem 3.1 is proven for one record a user only",
+        )
+
+    @property
+    def client_query_budget(self) -> Budget:
+        """What one client report spends on the query (JPC19 figure 6, lines 2-3)."""
+        return self.budget.part(self.query_budget_fraction / self.max_records_client)
+
+    @property
+    def client_url_budget(self) -> Budget:
+        """What one client report spends on the url (JPC19 figure 6, lines 2-3)."""
+        return self.budget.part((1 - self.query_budget_fraction) / self.max_records_client)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the release should know about these choices."""
+        if self.budget.epsilon <= math.log(2):
+            return (
+                "epsilon is at most ln 2, where JPC19 theorem 3.1 is silent; the guarantee holds "
+                "all the same by docs/proofs/create_head_list.md.",
+            )
+        return ()

@@ -1,0 +1,29 @@
+"""Post-processing: make estimates a probability distribution."""
+
+import numpy as np
+
+from hybriddp.errors import require
+from hybriddp.noise import FloatArray
+
+
+def project(values: FloatArray) -> FloatArray:
+    """Return the nearest point of the probability simplex, argmin ||p - v|| : p >= 0, sum p = 1.
+
+    Sort and threshold (Wang, Carreira-Perpinan 2013): with u = v in descending order,
+    rho = max { j : u_j + (1 - (u_1 + .. + u_j))/j > 0 }, lambda = (1 - (u_1 + .. + u_rho))/rho,
+    p = max(v + lambda, 0).
+
+    Privacy claim: none; post-processing of estimates.
+    """
+    require(
+        values.ndim == 1 and values.size >= 1 and bool(np.isfinite(values).all()),
+        "values must be a non-empty vector of finite numbers",
+        f"shape {values.shape}" if values.ndim != 1 or not values.size else "one that is not",
+        "estimate every element before projecting",
+    )
+    u = np.sort(values)[::-1]
+    j = np.arange(1, len(u) + 1)
+    lambdas = (1 - np.cumsum(u)) / j
+    rho = np.flatnonzero(u + lambdas > 0)[-1]
+    projected: FloatArray = np.maximum(values + lambdas[rho], 0)
+    return projected
