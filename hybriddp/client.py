@@ -5,7 +5,7 @@ Query and url strings never leave this module; a report is the number of a cell.
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from secrets import SystemRandom
+from secrets import randbelow
 
 from hybriddp.params import BlenderParams
 from hybriddp.response import TwoStageResponse
@@ -49,7 +49,8 @@ class Client:
           Reference   JPC19 figure 6, theorem 3.3
           Audit       tests/statistical/test_local.py::test_device_reports_follow_the_exact_law
         """
-        chosen = SystemRandom().sample(list(records), min(len(records), self._n_reports))
+        pool = list(records)
+        chosen = [pool.pop(randbelow(len(pool))) for _ in range(min(len(pool), self._n_reports))]
         wildcards = [self._wildcard] * (self._n_reports - len(chosen))
         return [self._randomize(*cell) for cell in [*map(self._cell, chosen), *wildcards]]
 

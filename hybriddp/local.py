@@ -127,7 +127,7 @@ def _words(n: int, random_bytes: RandomBytes) -> Words:
 def _lies(words: Words, lie_words: Words | np.uint64, n_others: IntArray | int) -> IntArray:
     """Return which lie owns each word, 0 .. n_others-1, or n_others where the truth owns it."""
     # The minimum comes before the cast: a quotient may exceed what a signed integer holds.
-    owner = np.minimum(words // lie_words, np.asarray(n_others, dtype=np.uint64))
+    owner: Words = np.minimum(words // lie_words, np.asarray(n_others, dtype=np.uint64))
     return owner.astype(np.int64)
 
 

@@ -25,7 +25,8 @@ def _measurement(scale: float) -> dp.Measurement:
     # On integers make_laplace is the discrete Laplace of Canonne, Kamath, Steinke (2020), drawn
     # exactly from OpenSSL's generator. make_laplace_threshold is not used on purpose: it keeps
     # counts equal to its threshold but is charged as if it dropped them.
-    space = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
+    # T=int would mean 32 bits, and a larger count an error that quotes it.
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
     return dp.m.make_laplace(*space, scale=scale)
 
 

@@ -204,14 +204,20 @@ def head_and_tail(
 
 
 def aol_like(*, rng: np.random.Generator) -> Population:
-    """Return a population of the size of AOL's log of 2006 (JPC19 figure 8)."""
+    """Return a population of the size of AOL's log of 2006 (JPC19 figure 8).
+
+    Privacy claim: none; synthetic data.
+    """
     return head_and_tail(
         "aol-like", n_users=519_371, n_queries=4_811_646, n_urls=1_620_064, rng=rng
     )
 
 
 def yandex_like(*, rng: np.random.Generator) -> Population:
-    """Return a population of the size of Yandex's log of 2013 (JPC19 figure 8)."""
+    """Return a population of the size of Yandex's log of 2013 (JPC19 figure 8).
+
+    Privacy claim: none; synthetic data.
+    """
     return head_and_tail(
         "yandex-like", n_users=4_970_073, n_queries=13_171_961, n_urls=12_702_350, rng=rng
     )

@@ -1,0 +1,148 @@
+"""Composition: exact for the ledger, PLD beside it."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from hybriddp.accounting import (
+    ClientReport,
+    Cost,
+    HeadListDraw,
+    Neighbours,
+    OptinHistogram,
+    compose_basic,
+    compose_parallel,
+    compose_pld,
+)
+from hybriddp.errors import InvalidParameter, UnknownEvent
+from hybriddp.headlist import HeadListMechanism
+from hybriddp.optin import HistogramMechanism
+from hybriddp.params import Budget
+from hybriddp.response import RandomizedResponse, TwoStageResponse
+
+ALONE = RandomizedResponse(1, 0)
+
+
+def k_ary_report(k: int, epsilon: int = 4) -> ClientReport:
+    """A report over k queries that have no urls to lie about: plain k-ary randomized response."""
+    budget = Budget(epsilon)
+    return ClientReport(budget, RandomizedResponse.for_budget(budget, k), (ALONE,))
+
+
+def histogram(epsilon: object = 4) -> OptinHistogram:
+    return HistogramMechanism.for_budget(Budget(epsilon)).event
+
+
+def head_list(epsilon: object = 4, delta: object = "1e-5") -> HeadListDraw:
+    return HeadListMechanism.for_budget(Budget(epsilon, delta)).event
+
+
+def test_ten_tenths_are_one():
+    assert compose_basic([histogram("0.1")] * 10) == Cost(Fraction(1), Fraction(0))
+    assert compose_basic([head_list(0.1, 1e-5)] * 10) == Cost(Fraction(1), Fraction(1, 10_000))
+
+
+def test_disjoint_groups_pay_the_largest_cost():
+    costs = [compose_basic([head_list(4)]), compose_basic([histogram(4), histogram(1)])]
+    assert compose_parallel(costs) == Cost(Fraction(5), Fraction(1, 100_000))
+    assert compose_parallel([]) == Cost(Fraction(0), Fraction(0))
+
+
+@pytest.mark.parametrize(
+    ("k", "epsilons"),
+    [(51, (4, 16.0, 52.0, 171.9)), (501, (4, 16.0, 31.9, 69.9)), (2001, (4, 12.0, 20.0, 36.0))],
+)
+def test_reports_compose_as_computed_independently(k, epsilons):
+    """The table of shared measurements; a library bug that ignores the count would say 4.0."""
+    for n, expected in zip((1, 4, 13, 52), epsilons, strict=True):
+        assert compose_pld([k_ary_report(k)] * n, 1e-6) == pytest.approx(expected, abs=0.06)
+
+
+def test_histograms_compose_as_computed_independently():
+    for n, expected in ((1, 4.0), (4, 16.0), (13, 52.0), (52, 207.2)):
+        assert compose_pld([histogram()] * n, 1e-6) == pytest.approx(expected, abs=0.06)
+
+
+def test_pld_is_never_above_basic_composition():
+    two_stage = TwoStageResponse.for_budgets(Budget("3.4"), Budget("0.6"), [4, 3, 3, 2, 1])
+    report = ClientReport(Budget(4), two_stage.query, two_stage.urls)
+    for events in ([histogram()] * 3, [report] * 5, [head_list(), histogram(1), report]):
+        basic = compose_basic(events)
+        assert compose_pld(events, float(basic.delta) + 1e-9) <= float(basic.epsilon) + 1e-3
+    # One report alone costs its exact worst loss, below the sum of its stages.
+    assert compose_pld([report], 1e-12) == pytest.approx(3.813, abs=2e-3)
+
+
+def test_head_list_leak_is_part_of_its_price():
+    """Below the leak of a single user's record no epsilon is enough."""
+    event = head_list(4, "1e-5")
+    assert compose_pld([event], event.singleton_probability * 1.01) <= 4.001
+    assert compose_pld([event], event.singleton_probability * 0.99) == float("inf")
+
+
+def test_mixed_pairs_are_dominated():
+    """Two releases may meet different kinds of pairs; the envelope must cover the mixture."""
+    stages = TwoStageResponse.for_budgets(Budget(1), Budget(1), [2, 9, 1])
+    event = ClientReport(Budget(2), stages.query, stages.urls)
+    pairs = [
+        np.array([(float(p), float(q), n) for p, q, n in pair]).T
+        for pair in stages.neighbour_laws()
+    ]
+    for epsilon in (0.5, 1.5, 2.5):
+        worst = max(
+            np.sum(np.outer(n1, n2) * np.maximum(np.outer(p1, p2) - e * np.outer(q1, q2), 0))
+            for e in [np.exp(epsilon)]
+            for p1, q1, n1 in pairs
+            for p2, q2, n2 in pairs
+        )
+        assert worst > 1e-6
+        assert compose_pld([event] * 2, worst) >= epsilon - 1e-9
+
+
+def test_several_reports_share_the_budget():
+    params_budget, m = Budget(4, "1e-5"), 2
+    part = TwoStageResponse.for_budgets(Budget("1.7", "4e-6"), Budget("0.3", "1e-6"), [3, 1])
+    event = ClientReport(params_budget, part.query, part.urls, n_reports=m)
+    assert compose_basic([event]) == Cost(Fraction(4), Fraction(1, 100_000))
+    assert compose_pld([event], 1e-5) <= 4.001
+    with pytest.raises(InvalidParameter, match="must keep delta"):
+        ClientReport(Budget(2), part.query, part.urls, n_reports=m)
+
+
+def test_unknown_events_are_refused():
+    @dataclass(frozen=True)
+    class Rumour:
+        budget: Budget
+        neighbours: Neighbours = Neighbours.REPLACE_ONE_USER
+
+    for compose in (compose_basic, lambda events: compose_pld(events, 1e-6)):
+        with pytest.raises(UnknownEvent, match="Rumour"):
+            compose([histogram(), Rumour(Budget(1))])
+
+
+def test_events_of_different_neighbours_do_not_compose(monkeypatch):
+    monkeypatch.setattr(HeadListDraw, "neighbours", Neighbours.ADD_OR_REMOVE_ONE_USER)
+    with pytest.raises(InvalidParameter, match="one neighbouring relation"):
+        compose_basic([histogram(), head_list()])
+
+
+def test_events_cannot_promise_less_than_they_cost():
+    with pytest.raises(InvalidParameter, match="raise the scale"):
+        OptinHistogram(Budget("3.99"), histogram(4).noise_scale)
+    with pytest.raises(InvalidParameter, match="raise the threshold"):
+        HeadListDraw(Budget(4, "1e-6"), 0.5, 6)
+    with pytest.raises(InvalidParameter, match="budget that is charged"):
+        ClientReport(Budget("3.99"), k_ary_report(51).query, (ALONE,))
+
+
+def test_no_events_cost_nothing():
+    assert compose_basic([]) == Cost(Fraction(0), Fraction(0))
+    assert compose_pld([], 1e-6) == 0.0
+
+
+@pytest.mark.parametrize("delta", [0, 1, -1])
+def test_pld_needs_a_delta_inside_the_unit_interval(delta):
+    with pytest.raises(InvalidParameter, match="strictly between 0 and 1"):
+        compose_pld([histogram()], delta)

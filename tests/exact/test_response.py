@@ -1,0 +1,140 @@
+"""The client's law, enumerated: no sampling, no tolerance beyond the last digits of e^epsilon."""
+
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybriddp.errors import InvalidParameter
+from hybriddp.params import Budget
+from hybriddp.response import N_WORDS, RandomizedResponse, TwoStageResponse
+
+epsilons = st.fractions("1/1000", 12, max_denominator=1000)
+deltas = st.one_of(st.just(Fraction(0)), st.fractions("1/1000000", "1/10"))
+list_sizes = st.lists(st.integers(1, 5), min_size=0, max_size=5).map(lambda sizes: [*sizes, 1])
+
+
+def at_most_exp(ratio: Fraction, epsilon: Fraction) -> bool:
+    """ratio <= e^epsilon, decided with sixty digits."""
+    with localcontext(prec=60):
+        bound = (Decimal(epsilon.numerator) / Decimal(epsilon.denominator)).exp()
+        return Decimal(ratio.numerator) / Decimal(ratio.denominator) <= bound
+
+
+def hockey_stick(p: list[Fraction], q: list[Fraction], epsilon: Fraction) -> Fraction:
+    """sum max(p - e^epsilon q, 0) over all outputs, e^epsilon rounded down at sixty digits."""
+    with localcontext(prec=60):
+        scale = Fraction((Decimal(epsilon.numerator) / Decimal(epsilon.denominator)).exp())
+    return sum((max(a - scale * b, Fraction(0)) for a, b in zip(p, q, strict=True)), Fraction(0))
+
+
+def all_laws(response: TwoStageResponse) -> list[list[Fraction]]:
+    return [
+        response.pmf(query, url)
+        for query, stage in enumerate(response.urls)
+        for url in range(stage.n_values)
+    ]
+
+
+def worst_delta(laws: list[list[Fraction]], epsilon: Fraction) -> Fraction:
+    return max(hockey_stick(p, q, epsilon) for p, q in product(laws, laws))
+
+
+@given(epsilons, st.integers(2, 2_000))
+def test_log_ratio_never_exceeds_epsilon(epsilon, n_values):
+    response = RandomizedResponse.for_budget(Budget(epsilon), n_values)
+    assert response.p_truth + (n_values - 1) * response.p_lie == 1
+    assert response.p_truth >= response.p_lie
+    assert at_most_exp(response.p_truth / response.p_lie, epsilon)
+
+
+@given(epsilons, st.integers(2, 2_000))
+def test_rounding_to_words_costs_less_than_a_billionth_of_epsilon(epsilon, n_values):
+    """The other arm: a response that always lied would also keep its epsilon."""
+    response = RandomizedResponse.for_budget(Budget(epsilon), n_values)
+    assert not at_most_exp(response.p_truth / response.p_lie, epsilon * Fraction(1 - 10**-9))
+    assert float(epsilon) * (1 - 1e-9) < response.epsilon < float(epsilon) * (1 + 1e-12)
+
+
+@given(epsilons, deltas, st.integers(2, 50))
+def test_response_has_the_papers_probability_of_the_truth(epsilon, delta, k):
+    response = RandomizedResponse.for_budget(Budget(epsilon, delta), k)
+    with localcontext(prec=60):
+        e = Fraction((Decimal(epsilon.numerator) / Decimal(epsilon.denominator)).exp())
+    t = (e + delta / 2 * (k - 1)) / (e + k - 1)  # JPC19 figure 6, line 4
+    assert 0 <= t - response.p_truth <= Fraction(k, N_WORDS)
+
+
+@given(epsilons, epsilons, deltas, deltas, list_sizes)
+def test_two_stage_report_keeps_its_budget(epsilon_q, epsilon_u, delta_q, delta_u, sizes):
+    response = TwoStageResponse.for_budgets(
+        Budget(epsilon_q, delta_q), Budget(epsilon_u, delta_u), sizes
+    )
+    laws = all_laws(response)
+    assert all(sum(law) == 1 for law in laws)
+    assert worst_delta(laws, epsilon_q + epsilon_u) <= delta_q + delta_u
+
+
+@given(epsilons, epsilons, deltas, list_sizes, st.fractions(0, 1, max_denominator=20))
+def test_compressed_delta_equals_the_enumerated_one(epsilon_q, epsilon_u, delta, sizes, share):
+    """Also where the report does not keep its budget: at any smaller epsilon."""
+    response = TwoStageResponse.for_budgets(
+        Budget(epsilon_q, delta), Budget(epsilon_u, delta), sizes
+    )
+    epsilon = (epsilon_q + epsilon_u) * share
+    enumerated = worst_delta(all_laws(response), epsilon)
+    # The compressed form may pair a query with itself where no second one of its size exists.
+    assert float(response.delta(epsilon)) >= float(enumerated) * (1 - 1e-12)
+    doubled = TwoStageResponse.for_budgets(
+        Budget(epsilon_q, delta), Budget(epsilon_u, delta), [*sizes[:-1], *sizes[:-1], 1, 1]
+    )
+    exact = worst_delta(all_laws(doubled), epsilon)
+    assert float(doubled.delta(epsilon)) == pytest.approx(float(exact), rel=1e-12, abs=1e-30)
+
+
+def test_two_stage_report_loses_less_than_the_sum_of_its_stages():
+    """3.4 + 0.6 over lists of 4 urls loses max(eps_U, eps_Q + ln(k e^eps_U/(e^eps_U + k-1)))."""
+    response = TwoStageResponse.for_budgets(Budget("3.4"), Budget("0.6"), [4] * 50 + [1])
+    assert response.delta(Fraction("3.8134")) == 0
+    assert response.delta(Fraction("3.81")) > 0
+
+
+def test_enumeration_catches_planted_defects():
+    epsilon = Fraction(1)
+    response = TwoStageResponse.for_budgets(Budget("0.85"), Budget("0.15"), [3, 3, 1])
+    laws = all_laws(response)
+    assert worst_delta(laws, epsilon) == 0
+    # Half the noise: each stage drawn with twice its epsilon.
+    loud = TwoStageResponse.for_budgets(Budget("1.7"), Budget("0.3"), [3, 3, 1])
+    assert worst_delta(all_laws(loud), epsilon) > 0
+    # The last url of the first query is never randomized.
+    frank = [list(law) for law in laws]
+    frank[2] = [Fraction(0)] * len(laws[2])
+    frank[2][2] = response.query.p_truth
+    frank[2][3:] = laws[2][3:]
+    assert sum(frank[2]) == 1, "the planted law must be a law"
+    assert worst_delta(frank, epsilon) > 0
+
+
+def test_single_value_is_always_reported():
+    alone = RandomizedResponse.for_budget(Budget(1), 1)
+    assert (alone.p_truth, alone.epsilon, alone.draw(0)) == (1, 0.0, 0)
+    empty_list = TwoStageResponse.for_budgets(Budget(1), Budget(1), [1])
+    assert empty_list.pmf(0, 0) == [1]
+    assert empty_list.delta(Fraction(1, 1000)) == 0
+    assert empty_list.draw(0, 0) == (0, 0)
+
+
+@pytest.mark.parametrize(("n_values", "lie_words"), [(0, 0), (3, 0), (2, N_WORDS // 2 + 1), (1, 1)])
+def test_impossible_laws_are_refused(n_values, lie_words):
+    with pytest.raises(InvalidParameter):
+        RandomizedResponse(n_values, lie_words)
+
+
+def test_stages_must_fit_together():
+    stage = RandomizedResponse.for_budget(Budget(1), 3)
+    with pytest.raises(InvalidParameter, match="one response for each of the 3 queries"):
+        TwoStageResponse(stage, (stage,))

@@ -1,0 +1,117 @@
+"""Do the clients' samplers obey the law whose privacy was computed? Every cell, both samplers."""
+
+import numpy as np
+import pytest
+
+from hybriddp.client import Client
+from hybriddp.headlist import HeadList
+from hybriddp.local import ClientMechanism
+from hybriddp.params import BlenderParams
+from tests.stats import ALPHA, law_p_value
+
+pytestmark = pytest.mark.statistical
+
+# Three queries with 2, 1 and 3 urls; with wildcards 3, 2, 4 and 1 cells: 10 in all.
+HEAD_LIST = HeadList(np.array([0, 1, 2]), np.array([2, 1, 3]), np.array([0, 1, 0, 0, 1, 2]))
+NAMES = {"a": ["a0", "a1"], "b": ["b0"], "c": ["c0", "c1", "c2"]}
+PARAMS = BlenderParams(3, "1e-5", query_budget_fraction=0.6)
+MECHANISM = ClientMechanism.for_head_list(HEAD_LIST, PARAMS)
+RECORD_OF_CELL = [
+    ("a", "a0"), ("a", "a1"), ("a", "?"), ("b", "b0"), ("b", "?"),
+    ("c", "c0"), ("c", "c1"), ("c", "c2"), ("c", "?"), ("?", "?"),
+]  # fmt: skip
+
+
+def exact_law(cell: int) -> np.ndarray:
+    query = int(np.searchsorted(HEAD_LIST.cell_starts, cell, side="right")) - 1
+    return np.array(
+        [float(p) for p in MECHANISM.response.pmf(query, cell - HEAD_LIST.cell_starts[query])]
+    )
+
+
+def law_p_values(reports_by_cell: dict[int, np.ndarray]) -> list[float]:
+    return [
+        law_p_value(np.bincount(reports, minlength=10), exact_law(cell))
+        for cell, reports in reports_by_cell.items()
+    ]
+
+
+def test_vectorised_reports_follow_the_exact_law(rng):
+    """300,000 reports of each true cell; a shift of one percentage point is caught."""
+    truth = np.repeat(np.arange(10), 300_000)
+    for reports in (MECHANISM.draw(truth), MECHANISM.simulate(truth, rng=rng)):
+        by_cell = dict(enumerate(reports.reshape(10, -1)))
+        assert min(law_p_values(by_cell)) > ALPHA
+
+
+def test_device_reports_follow_the_exact_law():
+    """10,000 reports of each true cell through strings; a shift of five points is caught."""
+    client = Client(NAMES, PARAMS)
+    by_cell = {
+        cell: np.array([client.report([record])[0] for _ in range(10_000)])
+        for cell, record in enumerate(RECORD_OF_CELL)
+    }
+    assert min(law_p_values(by_cell)) > ALPHA
+
+
+def test_law_check_rejects_planted_defects(rng):
+    n = 300_000
+    # Truth and lie exchanged in the query stage.
+    swapped = exact_law(0)
+    swapped[:3] *= float(MECHANISM.response.query.p_lie / MECHANISM.response.query.p_truth)
+    swapped[3:] *= (1 - swapped[:3].sum()) / swapped[3:].sum()
+    # The last url of a query is never randomized.
+    frank = exact_law(7)
+    frank[5:9] = [0, 0, frank[5:9].sum(), 0]
+    # A "uniform other query" that may be the true one.
+    sloppy = exact_law(3) * float(MECHANISM.response.query.p_truth)
+    sloppy += (1 - sloppy.sum()) * np.repeat(1 / 4 / HEAD_LIST.list_sizes, HEAD_LIST.list_sizes)
+    for cell, defect in ((0, swapped), (7, frank), (3, sloppy)):
+        observed = rng.multinomial(n, defect)
+        assert defect.sum() == pytest.approx(1)
+        assert law_p_value(observed, exact_law(cell)) < ALPHA
+
+
+def test_number_of_reports_is_the_same_for_every_client():
+    """Missing records are padded, surplus ones left out: the number of reports says nothing."""
+    client = Client(NAMES, BlenderParams(3, "1e-5", max_records_client=3))
+    for records in ([], [("a", "a0")], [("a", "a0")] * 7):
+        assert len(client.report(records)) == 3
+
+
+def test_client_with_many_records_reports_each_equally_often():
+    """With nearly no noise, the first reports are uniform over the client's own records."""
+    client = Client(NAMES, BlenderParams(40, "1e-5", query_budget_fraction=0.5))
+    records = [("a", "a0"), ("b", "b0"), ("c", "c2")]
+    reports = np.array([client.report(records)[0] for _ in range(6_000)])
+    observed = np.bincount(reports, minlength=10)
+    assert law_p_value(observed[[0, 3, 7]], np.full(3, 1 / 3)) > ALPHA
+
+
+def test_urls_of_a_lied_query_are_uniform_for_any_list_size(rng):
+    """Sizes that do not divide 2^32 need the rejection step; every residue is checked."""
+    from hybriddp.local import _uniform_below
+
+    for bound in (1, 2, 3, 7, 1000):
+        drawn = _uniform_below(np.full(400_000, bound), rng.bytes)
+        observed = np.bincount(drawn, minlength=bound)
+        assert len(observed) == bound
+        assert law_p_value(observed, np.full(bound, 1 / bound)) > ALPHA
+
+
+def test_rejection_step_redraws_what_would_be_biased():
+    """For the bound 3 * 2^30 a quarter of the 32-bit words is surplus: seen, and redrawn."""
+    from hybriddp.local import _uniform_below
+
+    bound = 3 << 30
+    served = []
+
+    def surplus_first(n: int) -> bytes:
+        # 0 * bound has a low half of 0, below 2^32 mod bound = 2^30; 3 * bound = 2 * 2^32 + 2^30.
+        word = 3 if served else 0
+        served.append(n)
+        return np.full(n // 4, word, dtype=np.uint32).tobytes()
+
+    drawn = _uniform_below(np.full(5, bound), surplus_first)
+    assert [n_bytes for n_bytes in served if n_bytes] == [20, 20]
+    assert drawn.tolist() == [2] * 5
