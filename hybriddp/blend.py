@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from hybriddp.arrays import FloatArray
 from hybriddp.errors import require
 from hybriddp.estimate import Estimate
-from hybriddp.noise import FloatArray
 
 
 def blend(optin: Estimate, clients: Estimate) -> Estimate:

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hybriddp.arrays import FloatArray, IntArray
 from hybriddp.errors import require
 from hybriddp.estimate import Estimate
-from hybriddp.noise import FloatArray, IntArray
 from hybriddp.response import TwoStageResponse
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from hybriddp.noise import FloatArray
+from hybriddp.arrays import FloatArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hybriddp.accounting import REPLACE_ONE_SENSITIVITY, HeadListDraw
+from hybriddp.arrays import BoolArray, IntArray
 from hybriddp.errors import require
-from hybriddp.noise import DiscreteLaplace, IntArray
+from hybriddp.noise import DiscreteLaplace
 from hybriddp.params import Budget
-
-BoolArray = npt.NDArray[np.bool_]
 
 # Up to this id a dense table answers "where on the list?" faster than a binary search.
 _DENSE_TABLE_LIMIT = 1 << 24
@@ -197,6 +196,7 @@ class HeadList:
 
         Privacy claim: none; the result is as private as the records.
         """
+        query_ids, url_ids = np.asarray(query_ids, np.int64), np.asarray(url_ids, np.int64)
         query = _positions(self.query_ids, query_ids)
         cells = self.cell_starts[query]
         listed = np.flatnonzero(query < self.n_queries)

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hybriddp.accounting import ClientReport
+from hybriddp.arrays import IntArray
 from hybriddp.errors import require
 from hybriddp.headlist import HeadList
-from hybriddp.noise import IntArray
 from hybriddp.params import BlenderParams, Budget
 from hybriddp.response import TwoStageResponse
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hybriddp.arrays import FloatArray, IntArray
 from hybriddp.errors import require
 from hybriddp.headlist import HeadList, RecordCounts
-from hybriddp.noise import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import opendp.prelude as dp
 
+from hybriddp.arrays import FloatArray, IntArray
 from hybriddp.errors import require
 
 dp.enable_features("contrib")
-
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 
 
 @lru_cache(maxsize=64)

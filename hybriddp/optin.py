@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from hybriddp.accounting import REPLACE_ONE_SENSITIVITY, OptinHistogram
+from hybriddp.arrays import FloatArray, IntArray
 from hybriddp.errors import require
 from hybriddp.estimate import Estimate
 from hybriddp.headlist import HeadList
-from hybriddp.noise import DiscreteLaplace, FloatArray, IntArray
+from hybriddp.noise import DiscreteLaplace
 from hybriddp.params import Budget
 
 

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from hybriddp.arrays import FloatArray, IntArray
 from hybriddp.errors import require
-
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 
 # JPC19 figure 9: the nine most frequent queries of AOL's log.
 TOP_QUERY_PROBABILITIES = (0.0211, 0.0067, 0.0066, 0.0055, 0.0055, 0.0048, 0.0044, 0.0034, 0.0030)
@@ -72,9 +70,8 @@ class Population:
         """
         n_choice = len(url_counts)
         query_ids = np.repeat(np.arange(n_choice), url_counts)
-        url_ids = np.arange(len(query_ids)) - np.repeat(
-            np.cumsum(url_counts) - url_counts, url_counts
-        )
+        first_records = np.cumsum(url_counts) - url_counts
+        url_ids = np.arange(len(query_ids)) - first_records[query_ids]
         cdf = np.concatenate(
             [query_probabilities[query_ids] * url_shares, query_probabilities[n_choice:]]
         )
@@ -88,22 +85,34 @@ class Population:
 
     @property
     def record_query_ids(self) -> IntArray:
-        """Query of every record, shape (records,). Privacy claim: none; synthetic data."""
+        """Query of every record, shape (records,).
+
+        Privacy claim: none; synthetic data.
+        """
         return self.decode_records(np.arange(len(self.record_cdf)))[0]
 
     @property
     def record_url_ids(self) -> IntArray:
-        """Url of every record, shape (records,). Privacy claim: none; synthetic data."""
+        """Url of every record, shape (records,).
+
+        Privacy claim: none; synthetic data.
+        """
         return self.decode_records(np.arange(len(self.record_cdf)))[1]
 
     @property
     def record_probabilities(self) -> FloatArray:
-        """Law of the sampler, shape (records,). Privacy claim: none; synthetic data."""
+        """Law of the sampler, shape (records,).
+
+        Privacy claim: none; synthetic data.
+        """
         return np.diff(self.record_cdf, prepend=0.0)
 
     @property
     def query_probabilities(self) -> FloatArray:
-        """Law of a record's query, shape (n_queries,). Privacy claim: none; synthetic data."""
+        """Law of a record's query, shape (n_queries,).
+
+        Privacy claim: none; synthetic data.
+        """
         law = np.bincount(self.record_query_ids, self.record_probabilities)
         return law.astype(np.float64, copy=False)
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from hybriddp.arrays import FloatArray
 from hybriddp.errors import require
-from hybriddp.noise import FloatArray
 
 
 def project(values: FloatArray) -> FloatArray:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hybriddp.arrays import BoolArray, FloatArray, IntArray
 from hybriddp.blend import blend
 from hybriddp.denoise import ClientEstimate, denoise
 from hybriddp.errors import require
 from hybriddp.estimate import Estimate
-from hybriddp.headlist import BoolArray, HeadList, HeadListMechanism, count_records
+from hybriddp.headlist import HeadList, HeadListMechanism, count_records
 from hybriddp.local import ClientMechanism
-from hybriddp.noise import FloatArray, IntArray
 from hybriddp.optin import (
     HistogramMechanism,
     count_listed_records,

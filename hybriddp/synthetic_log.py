@@ -6,8 +6,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from hybriddp.arrays import IntArray
 from hybriddp.errors import require
-from hybriddp.populations import IntArray, Population
+from hybriddp.populations import Population
 
 RecordsPerUser = Literal["one", "many"]
 
@@ -81,12 +82,7 @@ def sample_log(
         no_click_share,
         "in AOL's log it is about 0.47",
     )
-    require(
-        rows_per_batch >= 1,
-        "rows_per_batch must be >= 1",
-        rows_per_batch,
-        f"{ROWS_PER_BATCH} is a good size",
-    )
+    require(rows_per_batch >= 1, "rows_per_batch must be >= 1", rows_per_batch, "raise it")
     # Not a generator itself, so that a bad argument fails here and not at the first batch.
     return _batches(population, n_users, rng, records_per_user, no_click_share, rows_per_batch)
 

@@ -1,0 +1,165 @@
+"""The `hybriddp` command.
+
+Exit codes: 0 done, 1 failed, 2 bad input or usage.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from enum import StrEnum
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, ParamSpec, TypeVar
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from hybriddp.errors import InvalidParameter
+from hybriddp.params import BlenderParams
+from hybriddp.populations import POPULATIONS, study_rng
+from tasks.generate import write_log
+from tasks.in_memory import InMemoryRelease, release_in_memory
+
+app = typer.Typer(
+    help="Publish the head of a search log under hybrid differential privacy.",
+    no_args_is_help=True,
+    pretty_exceptions_show_locals=False,  # a traceback must not print private data
+)
+P = ParamSpec("P")
+R = TypeVar("R")
+
+BAD_INPUT = 2
+
+
+class Kind(StrEnum):
+    """The synthetic populations."""
+
+    AOL_LIKE = "aol-like"
+    YANDEX_LIKE = "yandex-like"
+
+
+class RecordsPerUser(StrEnum):
+    """How many records a synthetic user has."""
+
+    ONE = "one"
+    MANY = "many"
+
+
+KindOption = Annotated[Kind, typer.Option(help="Which published log to imitate.")]
+UsersOption = Annotated[int | None, typer.Option(help="Users; default: as many as that log had.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines.")]
+
+
+@app.callback()
+def main() -> None:
+    """Keep `generate` a subcommand even while there are few of them."""
+
+
+def explains_bad_input(command: Callable[P, R]) -> Callable[P, R]:
+    """Turn an invalid parameter into its message and exit code 2, without a traceback."""
+
+    @wraps(command)
+    def explained(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return command(*args, **kwargs)
+        except InvalidParameter as error:
+            Console(stderr=True, highlight=False).print(f"[bold red]Error:[/] {error}")
+            raise typer.Exit(BAD_INPUT) from None
+
+    return explained
+
+
+@app.command()
+@explains_bad_input
+def generate(
+    out: Annotated[Path, typer.Option(help="File to write: .parquet, .tsv or .tsv.gz (.txt too).")],
+    kind: KindOption = Kind.AOL_LIKE,
+    users: UsersOption = None,
+    seed: Annotated[int, typer.Option(help="Same seed, same bytes.")] = 1,
+    records: Annotated[
+        RecordsPerUser, typer.Option(help="One record a user, or about twenty, heavy-tailed.")
+    ] = RecordsPerUser.MANY,
+    no_click_share: Annotated[
+        float, typer.Option(help="Share of rows without a click; AOL's log has about 0.47.")
+    ] = 0.3,
+    as_json: JsonOption = False,
+) -> None:
+    """Write a synthetic search log, as Parquet or in the format of AOL's log."""
+    console = Console(stderr=True, quiet=as_json)
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:,} rows"),
+        TimeElapsedColumn(),
+        console=console,
+    ) as progress:
+        drawing = progress.add_task(f"Drawing an {kind} population", total=None)
+        population = POPULATIONS[kind](rng=study_rng(seed))
+        progress.update(drawing, description=f"Writing {out.name}")
+        summary = write_log(
+            population,
+            population.n_users if users is None else users,
+            out,
+            seed=seed,
+            records_per_user=records.value,
+            no_click_share=no_click_share,
+            progress=lambda rows: progress.advance(drawing, rows),
+        )
+    if as_json:
+        typer.echo(json.dumps({"path": str(out), **asdict(summary)}))
+    else:
+        typer.echo(
+            f"{out}: {summary.rows:,} rows of {summary.users:,} synthetic users, "
+            f"{summary.bytes / 1e6:,.1f} MB"
+        )
+
+
+@app.command("simulate")
+@explains_bad_input
+def simulate_release(
+    kind: KindOption = Kind.AOL_LIKE,
+    users: UsersOption = None,
+    epsilon: Annotated[str, typer.Option(help="Privacy loss promised to every user.")] = "4",
+    delta: Annotated[str, typer.Option(help="Probability that the promise may fail.")] = "1e-5",
+    max_head_size: Annotated[int, typer.Option(help="Queries to publish at most.")] = 50,
+    optin_fraction: Annotated[float, typer.Option(help="Share of users who opt in.")] = 0.05,
+    seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 1,
+    rows: Annotated[int, typer.Option(help="Rows to show.")] = 10,
+    as_json: JsonOption = False,
+) -> None:
+    """Run a whole release in memory on a synthetic population, and show its head."""
+    params = BlenderParams(epsilon, delta, max_head_size=max_head_size)
+    with Console(stderr=True, quiet=as_json).status(f"Releasing an {kind} log in memory"):
+        release = release_in_memory(kind, users, optin_fraction, params, seed)
+    if as_json:
+        typer.echo(json.dumps(asdict(release)))
+    else:
+        _show(release, params, rows)
+
+
+def _show(release: InMemoryRelease, params: BlenderParams, n_rows: int) -> None:
+    console = Console(highlight=False)
+    table = Table("rank", "query", "url", "probability", "95 % interval", box=None)
+    for rank, row in enumerate(release.rows[:n_rows], start=1):
+        interval = f"{row.ci_low:.5f} - {row.ci_high:.5f}"
+        table.add_row(str(rank), row.query, row.url, f"{row.probability:.5f}", interval)
+    console.print(table)
+    budget, utility = params.budget, release.utility
+    console.print(
+        f"\n{len(release.rows)} records of {release.n_queries} queries; everything else together "
+        f"has probability {release.other_mass:.4f}.\n"
+        f"Promise to every user: epsilon {float(budget.epsilon):g}, delta {float(budget.delta):g}, "
+        f"when their one record is replaced.\n"
+        f"  {release.n_headlist_users:,} opt-in users found the list and "
+        f"{release.n_histogram_users:,} measured it: they trust the curator.\n"
+        f"  {release.n_clients:,} clients reported through randomized response: they would trust "
+        "only their device.\n"
+        f"Against the truth: NDCG {utility.ndcg_queries:.3f} (queries), "
+        f"{utility.ndcg_of_ndcgs:.3f} (of NDCGs); L1 {utility.l1_records:.4f} (records), "
+        f"{utility.l1_queries:.4f} (queries).\n"
+        "A simulation on synthetic users: seeded noise, nothing published, no budget spent."
+    )
+    for note in release.notes:
+        console.print(f"Note: {note}")

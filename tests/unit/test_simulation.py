@@ -1,0 +1,159 @@
+"""A whole release in memory: its shape, its edge cases, and that it is reproducible."""
+
+import numpy as np
+import pytest
+
+import hybriddp
+from hybriddp import BlenderParams, InvalidParameter
+from hybriddp.headlist import HeadList
+
+
+def log_of(rng, n_users=20_000, n_queries=30):
+    """Users with Zipf-like queries, two urls each, and a twentieth of them opted in."""
+    weights = 1 / np.arange(1, n_queries + 1)
+    query_ids = rng.choice(n_queries, n_users, p=weights / weights.sum())
+    url_ids = (rng.random(n_users) < 0.3).astype(np.int64)
+    return query_ids, url_ids, rng.random(n_users) < 0.05
+
+
+def assert_is_distribution(level):
+    assert level.projected.sum() == pytest.approx(1, abs=1e-12)
+    assert level.projected.min() >= 0
+
+
+def test_release_has_every_part_in_one_shape(rng):
+    query_ids, url_ids, is_optin = log_of(rng)
+    release = hybriddp.simulate(query_ids, url_ids, is_optin, BlenderParams(), rng=rng)
+    head_list = release.head_list
+    assert 5 < head_list.n_queries <= 30
+    for level, size in (
+        (release.records, head_list.n_cells),
+        (release.queries, head_list.n_queries + 1),
+    ):
+        for part in (level.optin, level.clients, level.blended):
+            assert part.values.shape == part.variances.shape == (size,)
+            assert (part.variances >= 0).all()
+        assert_is_distribution(level)
+        worst = np.minimum(level.optin.variances, level.clients.variances)
+        assert (level.blended.variances <= worst * (1 + 1e-12)).all()
+    assert release.n_headlist_users + release.n_histogram_users == is_optin.sum()
+    assert release.n_headlist_users == round(0.95 * is_optin.sum())
+    assert release.n_clients == (~is_optin).sum()
+
+
+def test_optin_group_knows_nothing_about_unlisted_urls(rng):
+    release = hybriddp.simulate(*log_of(rng), BlenderParams(), rng=rng)
+    wildcards = np.setdiff1d(
+        np.arange(release.head_list.n_cells - 1), release.head_list.record_cells
+    )
+    assert np.isinf(release.records.optin.variances[wildcards]).all()
+    assert (
+        release.records.blended.values[wildcards] == release.records.clients.values[wildcards]
+    ).all()
+
+
+def test_same_seed_gives_the_same_release_and_another_seed_another(rng):
+    log = log_of(rng)
+    first, same, other = (
+        hybriddp.simulate(*log, BlenderParams(), rng=np.random.default_rng(seed))
+        for seed in (1, 1, 2)
+    )
+    assert (first.records.projected == same.records.projected).all()
+    assert first.records.projected.tolist() != other.records.projected.tolist()
+
+
+def test_a_generator_must_be_given(rng):
+    with pytest.raises(TypeError, match="rng"):
+        hybriddp.simulate(*log_of(rng), BlenderParams())
+
+
+def test_empty_head_list_publishes_the_wildcard_alone(rng):
+    n = 1_000
+    release = hybriddp.simulate(
+        np.arange(n), np.zeros(n, int), np.arange(n) < 100, BlenderParams(delta=1e-9), rng=rng
+    )
+    assert (release.head_list.n_queries, release.head_list.n_cells) == (0, 1)
+    assert release.records.projected.tolist() == [1.0]
+    assert release.queries.projected.tolist() == [1.0]
+    assert release.records.clients.variances.tolist() == [0.0]
+
+
+def test_group_of_one_has_no_say(rng):
+    """|T| = 1: its variance is infinite, so the blend is the clients' estimate."""
+    query_ids = np.zeros(1_000, np.int64)
+    is_optin = np.arange(1_000) < 20  # 19 find the list, 1 measures it
+    release = hybriddp.simulate(query_ids, query_ids, is_optin, BlenderParams(8), rng=rng)
+    assert release.n_histogram_users == 1
+    assert release.head_list.n_queries == 1
+    assert (release.records.blended.values == release.records.clients.values).all()
+
+
+def test_single_client_has_no_say_either(rng):
+    query_ids = np.zeros(1_000, np.int64)
+    release = hybriddp.simulate(
+        query_ids, query_ids, np.arange(1_000) > 0, BlenderParams(8), rng=rng
+    )
+    assert release.n_clients == 1
+    assert release.queries.blended.values.tolist() == release.queries.optin.values.tolist()
+
+
+def test_head_size_beyond_the_list_keeps_the_whole_list(rng):
+    log = log_of(rng)
+    some, all_of_it = (
+        hybriddp.simulate(*log, BlenderParams(max_head_size=m), rng=np.random.default_rng(5))
+        for m in (3, 10_000)
+    )
+    assert some.head_list.n_queries == 3
+    assert 3 < all_of_it.head_list.n_queries <= 30
+
+
+def test_users_without_a_usable_record_count_as_wildcards(rng):
+    query_ids = np.where(np.arange(20_000) % 2 == 0, 7, -1)
+    is_optin = rng.random(20_000) < 0.2
+    release = hybriddp.simulate(query_ids, query_ids, is_optin, BlenderParams(8), rng=rng)
+    assert release.head_list.query_ids.tolist() == [7]
+    # Half of the users: within ten standard errors of the larger group.
+    assert release.queries.projected == pytest.approx([0.5, 0.5], abs=0.05)
+
+
+def test_negative_estimates_keep_positive_variances(rng):
+    """Noise pushes rare records below zero; weights stay in [0, 1] all the same."""
+    from hybriddp.optin import estimate_optin
+
+    estimate = estimate_optin(np.array([-3, 0, 250]), 200, 0.36)
+    assert estimate.values.min() < 0
+    assert estimate.values.max() > 1
+    assert (estimate.variances > 0).all()
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 0.69])
+def test_epsilon_of_at_most_ln_2_works(epsilon, rng):
+    release = hybriddp.simulate(*log_of(rng), BlenderParams(epsilon), rng=rng)
+    assert_is_distribution(release.records)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"is_optin": np.ones(10, bool)}, "at least 1 client"),
+        ({"is_optin": np.arange(10) < 1}, "at least 1 user"),
+        ({"url_ids": np.zeros(9, int)}, "vectors of one length"),
+        ({"params": BlenderParams(max_records_client=2)}, "one record for each user"),
+    ],
+)
+def test_impossible_inputs_are_refused(change, message, rng):
+    arguments = {
+        "query_ids": np.zeros(10, int),
+        "url_ids": np.zeros(10, int),
+        "is_optin": np.arange(10) < 5,
+        "params": BlenderParams(),
+    }
+    with pytest.raises(InvalidParameter, match=message):
+        hybriddp.simulate(**arguments | change, rng=rng)
+
+
+def test_cell_look_up_works_on_views_and_other_integer_types():
+    head_list = HeadList.from_records(np.array([2, 5]), np.array([1, 1]))
+    wide = np.array([2, 9, 5, 9], dtype=np.int64)
+    for query_ids in (wide[::2], wide[::2].astype(np.int32), wide[::2].astype(np.uint8)):
+        assert head_list.cells_of(query_ids, np.ones(2, np.int16)).tolist() == [0, 2]
