@@ -141,11 +141,14 @@ def simulate_release(
 
 def _show(release: InMemoryRelease, params: BlenderParams, n_rows: int) -> None:
     console = Console(highlight=False)
-    table = Table("rank", "query", "url", "probability", "95 % interval", box=None)
+    table = Table("rank", "query", "url", "probability", "about 95 %", box=None)
     for rank, row in enumerate(release.rows[:n_rows], start=1):
         interval = f"{row.ci_low:.5f} - {row.ci_high:.5f}"
         table.add_row(str(rank), row.query, row.url, f"{row.probability:.5f}", interval)
-    console.print(table)
+    if release.rows:
+        console.print(table)
+    else:
+        console.print("No record was popular enough: more opt-in users or a larger epsilon help.")
     budget, utility = params.budget, release.utility
     console.print(
         f"\n{len(release.rows)} records of {release.n_queries} queries; everything else together "

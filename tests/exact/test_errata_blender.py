@@ -148,7 +148,7 @@ def test_prototypes_denoising_is_biased():
 
 
 def test_prototypes_variance_squares_one_term_only():
-    """(a/k_q - t l)^2 against a/k_q - (t l)^2: hundreds of times too much weight on the query."""
+    """a/k_q - (t l)^2 where (a/k_q - t l)^2 belongs: a negative square."""
     response = TwoStageResponse.for_budgets(Budget("3.4"), Budget("0.6"), [4] * 50 + [1])
     t, a, _, l_q, _, k_q = map(float, stage_numbers(response, 0))
     bracket, one_term = (a / k_q - t * l_q) ** 2, a / k_q - (t * l_q) ** 2

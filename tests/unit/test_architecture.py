@@ -226,7 +226,9 @@ def touches_data(name: str, function) -> bool:
     if last.startswith("_"):
         return False
     annotations = inspect.signature(function).parameters.values()
-    takes_data = any(re.search("Array|Record|Estimate", str(p.annotation)) for p in annotations)
+    takes_data = any(
+        re.search(r"ndarray\[|Record|Estimate", str(p.annotation)) for p in annotations
+    )
     return takes_data or last in {"draw", "report", "simulate"}
 
 
@@ -326,7 +328,7 @@ def test_every_erratum_names_tests_that_exist():
 def test_readme_names_make_targets_and_commands_that_exist():
     readme = (ROOT / "README.md").read_text()
     makefile = (ROOT / "Makefile").read_text()
-    targets = set(re.findall(r"`?make (\w+)", readme))
+    targets = set(re.findall(r"(?:`|^)make (\w+)", readme, flags=re.MULTILINE))
     assert {"setup", "release", "test", "check", "bench", "serve"} <= targets
     for target in targets:
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
@@ -334,3 +336,22 @@ def test_readme_names_make_targets_and_commands_that_exist():
 
     for command in app.registered_commands:
         assert f"hybriddp {command.name or command.callback.__name__}" in readme
+
+
+def test_readmes_python_example_runs():
+    (example,) = re.findall(
+        r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL
+    )
+    assert run_python(example).startswith("[1 2 3 4 5] [0.")
+
+
+def test_readme_shows_what_make_release_prints():
+    """The shown release is a real one: same seed, same rows."""
+    from tasks.in_memory import release_in_memory
+
+    release = release_in_memory("aol-like", None, 0.05, BlenderParams(4, "1e-5"), seed=1)
+    readme = (ROOT / "README.md").read_text()
+    for row in release.rows[:5]:
+        assert re.search(
+            rf"{re.escape(row.query)} +{re.escape(row.url)} +{row.probability:.5f}", readme
+        )
