@@ -1,0 +1,56 @@
+"""Which layer may import what, and what the device needs."""
+
+import sys
+
+from tests.repository import LIBRARY, ROOT, imported_roots, run_python
+
+PRODUCT_LIBRARIES = {"prefect", "polars", "duckdb", "pydantic", "great_expectations"}
+
+
+def test_library_imports_only_what_pure_algorithms_need():
+    allowed = {"hybriddp", "numpy", "scipy", "opendp", "dp_accounting", *sys.stdlib_module_names}
+    for path in LIBRARY:
+        assert imported_roots(path) <= allowed, path.name
+    assert not PRODUCT_LIBRARIES & allowed
+
+
+def test_flows_contain_no_arithmetic_libraries():
+    for path in (ROOT / "flows").glob("*.py"):
+        assert not imported_roots(path) & {"numpy", "scipy", "pyarrow"}, path.name
+
+
+BLOCKED = """
+import sys
+class Uninstalled:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {names!r}:
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Uninstalled())
+"""
+
+
+def test_library_works_without_the_product_libraries():
+    output = run_python(
+        BLOCKED.format(names=PRODUCT_LIBRARIES)
+        + """
+import numpy as np, hybriddp
+zeros = np.zeros(1000, int)
+release = hybriddp.simulate(
+    zeros, zeros, np.arange(1000) < 300, hybriddp.BlenderParams(), rng=np.random.default_rng(1)
+)
+print(release.head_list.n_queries, sorted(set(sys.modules) & {"prefect", "polars", "duckdb"}))
+"""
+    )
+    assert output.strip() == "1 []"
+
+
+def test_client_needs_the_standard_library_only():
+    output = run_python(
+        BLOCKED.format(names={"numpy", "scipy", "opendp", "dp_accounting", *PRODUCT_LIBRARIES})
+        + """
+from hybriddp.client import Client
+from hybriddp.params import BlenderParams
+print(Client({"a": ["x"]}, BlenderParams()).report([("a", "x")])[0] in range(3))
+"""
+    )
+    assert output.strip() == "True"

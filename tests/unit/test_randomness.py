@@ -1,0 +1,112 @@
+"""No numpy or `random` generator can reach a release."""
+
+import ast
+import inspect
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hybriddp.client import Client
+from hybriddp.headlist import HeadList, HeadListMechanism
+from hybriddp.local import ClientMechanism
+from hybriddp.optin import HistogramMechanism
+from hybriddp.params import BlenderParams
+from tests.repository import LIBRARY, documented_functions, imported_roots
+
+
+def uses_of_generators(path: Path) -> set[str]:
+    """Return what a module touches of `random` and `numpy.random`, type annotations included."""
+    tree = ast.parse(path.read_text())
+    touched = {name for name in imported_roots(path) if name == "random"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and ast.unparse(node).startswith(
+            ("np.random.", "numpy.random.")
+        ):
+            touched.add(ast.unparse(node))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("numpy.random"):
+            touched.add(node.module)
+    return touched
+
+
+def test_generators_are_made_in_one_place_that_no_release_imports():
+    """Everywhere else `np.random.Generator` is only the type of an argument."""
+    for path in LIBRARY:
+        expected = {"np.random.Generator"}
+        if path.name == "populations.py":
+            expected |= {"np.random.PCG64"}
+        assert uses_of_generators(path) <= expected, path.name
+    drawing = {"noise", "headlist", "optin", "response", "local", "client"}
+    for path in LIBRARY:
+        if path.stem in drawing:
+            assert "hybriddp.populations" not in path.read_text()
+            assert "hybriddp.simulation" not in path.read_text()
+            calls = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call)]
+            assert not [c for c in calls if ast.unparse(c.func).startswith("np.random")], path.name
+
+
+def draw_everything() -> None:
+    """The three draws of a release, and a device's."""
+    params = BlenderParams(4, "1e-5")
+    head_list = HeadList.from_records(np.array([0, 0, 1]), np.array([0, 1, 0]))
+    HeadListMechanism.for_budget(params.budget).draw(np.array([1, 50]))
+    HistogramMechanism.for_budget(params.budget).draw(np.array([5, 0, 7]))
+    ClientMechanism.for_head_list(head_list, params).draw(np.arange(head_list.n_cells))
+    Client({"a": ["x", "y"], "b": ["z"]}, params).report([("a", "x")])
+
+
+@pytest.fixture
+def poisoned_generators(monkeypatch):
+    """Make every use of numpy's or Python's non-cryptographic generators an error."""
+
+    def refuse(*_args, **_kwargs):
+        raise AssertionError("a non-cryptographic generator was reached")
+
+    for module in (np.random, random):
+        for name in dir(module):
+            if (
+                callable(getattr(module, name))
+                and not name.startswith("_")
+                and name != "SystemRandom"
+            ):
+                if inspect.isclass(getattr(module, name)) and module is random:
+                    continue
+                monkeypatch.setattr(module, name, refuse)
+    for name in ("random", "getrandbits", "seed", "randbytes"):
+        monkeypatch.setattr(random.Random, name, refuse)
+    monkeypatch.setattr(np.random.mtrand, "_rand", None)
+
+
+@pytest.mark.usefixtures("poisoned_generators")
+def test_no_numpy_or_random_generator_reaches_a_release():
+    draw_everything()
+    with pytest.raises(AssertionError, match="non-cryptographic"):
+        np.random.default_rng()  # the poison works
+    with pytest.raises(AssertionError, match="non-cryptographic"):
+        random.random()
+    with pytest.raises(AssertionError, match="non-cryptographic"):
+        random.Random(1)
+
+
+def test_no_draw_accepts_a_generator():
+    for owner in (HeadListMechanism, HistogramMechanism, ClientMechanism):
+        assert "rng" not in inspect.signature(owner.draw).parameters
+        rng = inspect.signature(owner.simulate).parameters["rng"]
+        assert rng.kind is inspect.Parameter.KEYWORD_ONLY
+        assert rng.default is inspect.Parameter.empty
+
+
+def test_every_generator_argument_is_keyword_only_without_default():
+    for name, function in documented_functions():
+        parameter = inspect.signature(function).parameters.get("rng")
+        if parameter is not None and not name.split(".")[-1].startswith("_"):
+            assert parameter.kind is inspect.Parameter.KEYWORD_ONLY, name
+            assert parameter.default is inspect.Parameter.empty, name
+
+
+def test_two_draws_differ():
+    """No seed is hidden anywhere: 200 noisy zeros are equal with probability below 1e-20."""
+    mechanism = HistogramMechanism.for_budget(BlenderParams().budget)
+    first, second = (mechanism.draw(np.zeros(200, np.int64)).tolist() for _ in range(2))
+    assert first != second
