@@ -205,7 +205,7 @@ def _from_pairs(pairs: Sequence[LawPair]) -> pld.PrivacyLossDistribution:
     (Zhu, Dong, Wang 2022, proposition 10); Connect-the-Dots discretises it pessimistically.
     """
     tables = [np.array([(float(p), float(q), n) for p, q, n in pair]) for pair in pairs]
-    most = max((float(np.max(np.log(t[:, 0] / t[:, 1]))) for t in tables), default=0.0)
+    most = max(float(np.max(np.log(t[:, 0] / t[:, 1]))) for t in tables)
     grid = np.arange(-np.ceil(most / _LOSS_STEP) - 1, np.ceil(most / _LOSS_STEP) + 2)
     scale = np.exp(grid * _LOSS_STEP)[:, None]
     envelope = np.zeros(len(grid))

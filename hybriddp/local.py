@@ -75,12 +75,19 @@ class ClientMechanism:
         return self._randomize(cells, rng.bytes)
 
     def _randomize(self, cells: IntArray, random_bytes: RandomBytes) -> IntArray:
-        per_client = 1 if cells.ndim == 1 else cells.shape[-1]
+        per_client = cells.shape[1] if cells.ndim == 2 else 1
         require(
             cells.ndim in (1, 2) and per_client == self.n_reports,
-            f"cells must hold {self.n_reports} for each client",
+            f"cells must hold exactly {self.n_reports} for each client",
             f"shape {cells.shape}",
             "pad missing records with <*,*>, the last cell",
+        )
+        n_cells = self.response.n_cells
+        require(
+            cells.size == 0 or bool(cells.min() >= 0 and cells.max() < n_cells),
+            f"cells must lie between 0 and {n_cells - 1}",
+            "another",
+            "map records with HeadList.cells_of",
         )
         kernel = _Kernel(self.response)
         flat, reports = cells.reshape(-1), np.empty(cells.size, dtype=np.int64)

@@ -12,7 +12,7 @@ import math
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import ROUND_CEILING, Context, Decimal, localcontext
 from fractions import Fraction
 
 from hybriddp.errors import InvalidParameter, require
@@ -112,6 +112,12 @@ class RandomizedResponse:
           Reference   JPC19 figure 6
           Audit       tests/exact/test_response.py::test_log_ratio_never_exceeds_epsilon
         """
+        require(
+            0 <= value < self.n_values,
+            f"value must be one of the {self.n_values} values",
+            "another",
+            "map it to the wildcard first",
+        )
         word = secrets.randbits(64)
         if word >= (self.n_values - 1) * self.lie_words:
             return value
@@ -207,7 +213,7 @@ def two_stage_neighbour_laws(
     sizes suffice.
     """
     sizes = sorted(set(urls), key=lambda url: url.n_values)
-    pairs: list[LawPair] = []
+    pairs: list[LawPair] = [_with_rest()]  # a record replaced by one of the same cell
     for first in sizes:
         truth, lie = query.p_truth * first.p_truth, query.p_truth * first.p_lie
         if first.n_values > 1:
@@ -236,13 +242,13 @@ def _with_rest(*terms: tuple[Fraction, Fraction, int]) -> LawPair:
 
 def worst_delta(pairs: Iterable[LawPair], epsilon: Fraction) -> Decimal:
     """Return the largest hockey-stick divergence sum max(p - e^epsilon q, 0) of the pairs."""
-    scale = _exp(epsilon)
-    return max(
-        (sum((n * _excess(p, q, scale) for p, q, n in pair), Decimal(0)) for pair in pairs),
-        default=Decimal(0),
-    )
+    with localcontext(_EXACT):
+        scale = _exp(epsilon)
+        return max(
+            sum((n * _excess(p, q, scale) for p, q, n in pair), Decimal(0)) for pair in pairs
+        )
 
 
 def _excess(p: Fraction, q: Fraction, scale: Decimal) -> Decimal:
     """max(p - e^epsilon q, 0), one term of a hockey-stick divergence."""
-    return max(_EXACT.subtract(_decimal(p), _EXACT.multiply(scale, _decimal(q))), Decimal(0))
+    return max(_decimal(p) - scale * _decimal(q), Decimal(0))

@@ -146,3 +146,8 @@ def test_no_events_cost_nothing():
 def test_pld_needs_a_delta_inside_the_unit_interval(delta):
     with pytest.raises(InvalidParameter, match="strictly between 0 and 1"):
         compose_pld([histogram()], delta)
+
+
+def test_report_over_an_empty_head_list_costs_nothing():
+    event = ClientReport(Budget(1), ALONE, (ALONE,))
+    assert compose_pld([event] * 10, 1e-9) == 0.0

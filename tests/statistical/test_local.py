@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from hybriddp.client import Client
+from hybriddp.errors import InvalidParameter
 from hybriddp.headlist import HeadList
 from hybriddp.local import ClientMechanism
 from hybriddp.params import BlenderParams
@@ -115,3 +116,11 @@ def test_rejection_step_redraws_what_would_be_biased():
     drawn = _uniform_below(np.full(5, bound), surplus_first)
     assert [n_bytes for n_bytes in served if n_bytes] == [20, 20]
     assert drawn.tolist() == [2] * 5
+
+
+@pytest.mark.parametrize("cells", [[-1], [10], [[0, 0]], 3])
+def test_cells_outside_the_list_are_refused_without_quoting_them(cells):
+    with pytest.raises(InvalidParameter, match="cells must") as caught:
+        MECHANISM.draw(np.array(cells))
+    assert "got -1" not in str(caught.value)
+    assert "got 10" not in str(caught.value)
