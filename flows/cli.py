@@ -162,7 +162,8 @@ def _show(release: InMemoryRelease, params: BlenderParams, n_rows: int) -> None:
         f"Against the truth: NDCG {utility.ndcg_queries:.3f} (queries), "
         f"{utility.ndcg_of_ndcgs:.3f} (of NDCGs); L1 {utility.l1_records:.4f} (records), "
         f"{utility.l1_queries:.4f} (queries).\n"
-        "A simulation on synthetic users: seeded noise, nothing published, no budget spent."
+        "A simulation on synthetic users: seeded noise, nothing published, no budget spent.",
+        soft_wrap=True,
     )
     for note in release.notes:
-        console.print(f"Note: {note}")
+        console.print(f"Note: {note}", soft_wrap=True)
