@@ -1,0 +1,114 @@
+"""Which step of a release may follow which: the ledger's state machine, without the ledger.
+
+Draws go RESERVED -> DRAW_STARTED -> DRAWN. A release ends PUBLISHED or WITHHELD, and a published
+one may be WITHDRAWN later. It can be VOIDED only before its first draw has started: what was
+started is spent, whether or not it was finished.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class Kind(StrEnum):
+    """What a row says happened."""
+
+    RESERVED = "RESERVED"
+    VOIDED = "VOIDED"
+    DRAW_STARTED = "DRAW_STARTED"
+    DRAWN = "DRAWN"
+    PUBLISHED = "PUBLISHED"
+    WITHHELD = "WITHHELD"
+    WITHDRAWN = "WITHDRAWN"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One row."""
+
+    seq: int
+    at: str
+    kind: Kind
+    release_id: str
+    attempt: int
+    draw: str  # the group that was drawn from; empty for rows about a whole release
+    payload: Mapping[str, Any]
+    previous: str
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What the ledger knows of one attempt at a release."""
+
+    entries: tuple[Entry, ...]
+
+    def find(self, kind: Kind, draw: str = "") -> Entry | None:
+        """Return the row of this kind, if there is one."""
+        return next((e for e in self.entries if (e.kind, e.draw) == (kind, draw)), None)
+
+    def has(self, kind: Kind, draw: str = "") -> bool:
+        """Whether there is a row of this kind."""
+        return self.find(kind, draw) is not None
+
+    @property
+    def burnt_draws(self) -> list[str]:
+        """Draws that started and never finished: spent, with nothing to show for it."""
+        started = [e.draw for e in self.entries if e.kind is Kind.DRAW_STARTED]
+        return [draw for draw in started if not self.has(Kind.DRAWN, draw)]
+
+
+_CLOSED = (Kind.VOIDED, Kind.PUBLISHED, Kind.WITHHELD, Kind.WITHDRAWN)
+
+
+def _is_closed(attempt: Attempt) -> bool:
+    return any(entry.kind in _CLOSED for entry in attempt.entries)
+
+
+def _is_reserved_for(attempt: Attempt, draw: str) -> bool:
+    reserved = attempt.find(Kind.RESERVED)
+    return reserved is not None and draw in reserved.payload["groups"]
+
+
+def _is_complete(attempt: Attempt) -> bool:
+    reserved = attempt.find(Kind.RESERVED)
+    return reserved is not None and all(
+        attempt.has(Kind.DRAWN, draw) for draw in reserved.payload["groups"]
+    )
+
+
+def _has_started(attempt: Attempt) -> bool:
+    return any(entry.kind is Kind.DRAW_STARTED for entry in attempt.entries)
+
+
+# For each kind, what must be true of the attempt before it may be written, in words and in code.
+RULES: Mapping[Kind, tuple[str, Callable[[Attempt, str], bool]]] = {
+    Kind.RESERVED: ("an attempt without any row", lambda a, _: not a.entries),
+    Kind.VOIDED: (
+        "an open reservation of which no draw has started",
+        lambda a, _: a.has(Kind.RESERVED) and not _has_started(a) and not _is_closed(a),
+    ),
+    Kind.DRAW_STARTED: (
+        "an open reservation of a draw that has not started",
+        lambda a, draw: (
+            _is_reserved_for(a, draw) and not a.has(Kind.DRAW_STARTED, draw) and not _is_closed(a)
+        ),
+    ),
+    Kind.DRAWN: (
+        "an open reservation of a draw that has started and not finished",
+        lambda a, draw: draw in a.burnt_draws and not _is_closed(a),
+    ),
+    Kind.PUBLISHED: (
+        "an open reservation with every draw drawn",
+        lambda a, _: _is_complete(a) and not _is_closed(a),
+    ),
+    Kind.WITHHELD: (
+        "an open reservation with every draw drawn",
+        lambda a, _: _is_complete(a) and not _is_closed(a),
+    ),
+    Kind.WITHDRAWN: (
+        "a published release that was not withdrawn before",
+        lambda a, _: a.has(Kind.PUBLISHED) and not a.has(Kind.WITHDRAWN),
+    ),
+}
