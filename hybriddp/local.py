@@ -21,6 +21,10 @@ from hybriddp.response import TwoStageResponse
 # Clients handled at a time: small enough for the arrays of one step to stay in the cache.
 _CHUNK = 1 << 16
 
+# Up to this length of list, 16 random bits choose a url with few redraws; randomness from the
+# operating system is most of what a draw costs.
+_SHORT_LIST = 1 << 12
+
 RandomBytes = Callable[[int], bytes]
 Words = npt.NDArray[np.uint64]
 
@@ -139,20 +143,21 @@ def _lies(words: Words, lie_words: Words | np.uint64, n_others: IntArray | int) 
 
 
 def _uniform_below(bounds: IntArray, random_bytes: RandomBytes) -> IntArray:
-    """Return an exactly uniform integer below each bound (Lemire 2019, on 32-bit words)."""
-    wide = bounds.astype(np.uint64)
-    product = _halves(len(bounds), random_bytes) * wide
-    low_mask = np.uint64(0xFFFFFFFF)
-    # Only a low half below the bound can be one of the surplus 2^32 mod bound values, so the
+    """Return an exactly uniform integer below each bound (Lemire19, on 16 or 32-bit words)."""
+    n_bits = 16 if bounds.max(initial=1) <= _SHORT_LIST else 32
+    wide, low_mask = bounds.astype(np.uint64), np.uint64((1 << n_bits) - 1)
+    product = _short_words(len(bounds), n_bits, random_bytes) * wide
+    # Only a low part below the bound can be one of the surplus 2^n_bits mod bound values, so the
     # costly remainder is taken for those few alone.
     (suspects,) = np.nonzero((product & low_mask) < wide)
     while suspects.size:
-        surplus = np.uint64(1 << 32) % wide[suspects]
+        surplus = np.uint64(1 << n_bits) % wide[suspects]
         suspects = suspects[(product[suspects] & low_mask) < surplus]
-        product[suspects] = _halves(suspects.size, random_bytes) * wide[suspects]
-    drawn: IntArray = (product >> np.uint64(32)).astype(np.int64)
+        product[suspects] = _short_words(suspects.size, n_bits, random_bytes) * wide[suspects]
+    drawn: IntArray = (product >> np.uint64(n_bits)).astype(np.int64)
     return drawn
 
 
-def _halves(n: int, random_bytes: RandomBytes) -> Words:
-    return np.frombuffer(random_bytes(4 * n), dtype=np.uint32).astype(np.uint64)
+def _short_words(n: int, n_bits: int, random_bytes: RandomBytes) -> Words:
+    n_bytes = n_bits // 8
+    return np.frombuffer(random_bytes(n_bytes * n), dtype=f"u{n_bytes}").astype(np.uint64)

@@ -90,32 +90,35 @@ def test_client_with_many_records_reports_each_equally_often():
 
 
 def test_urls_of_a_lied_query_are_uniform_for_any_list_size(rng):
-    """Sizes that do not divide 2^32 need the rejection step; every residue is checked."""
+    """Sizes that do not divide 2^16 or 2^32 need the rejection step; every residue is checked."""
     from hybriddp.local import _uniform_below
 
-    for bound in (1, 2, 3, 7, 1000):
+    for bound in (1, 2, 3, 7, 4096, 5000):
         drawn = _uniform_below(np.full(400_000, bound), rng.bytes)
         observed = np.bincount(drawn, minlength=bound)
         assert len(observed) == bound
         assert law_p_value(observed, np.full(bound, 1 / bound)) > ALPHA
 
 
-def test_rejection_step_redraws_what_would_be_biased():
-    """For the bound 3 * 2^30 a quarter of the 32-bit words is surplus: seen, and redrawn."""
+@pytest.mark.parametrize(
+    ("bound", "n_bytes", "accepted_word", "value"),
+    # For 3 * 2^30 the 2^30 lowest low parts are surplus, for 3 just the low part 0.
+    [(3 << 30, 4, 3, 2), (3, 2, 0x8000, 1)],
+)
+def test_rejection_step_redraws_what_would_be_biased(bound, n_bytes, accepted_word, value):
+    """The word 0 has a low part of 0, which is surplus for any bound that is no power of two."""
     from hybriddp.local import _uniform_below
 
-    bound = 3 << 30
     served = []
 
     def surplus_first(n: int) -> bytes:
-        # 0 * bound has a low half of 0, below 2^32 mod bound = 2^30; 3 * bound = 2 * 2^32 + 2^30.
-        word = 3 if served else 0
+        word = accepted_word if served else 0
         served.append(n)
-        return np.full(n // 4, word, dtype=np.uint32).tobytes()
+        return np.full(n // n_bytes, word, dtype=f"u{n_bytes}").tobytes()
 
     drawn = _uniform_below(np.full(5, bound), surplus_first)
-    assert [n_bytes for n_bytes in served if n_bytes] == [20, 20]
-    assert drawn.tolist() == [2] * 5
+    assert [n for n in served if n] == [5 * n_bytes] * 2
+    assert drawn.tolist() == [value] * 5
 
 
 @pytest.mark.parametrize("cells", [[-1], [10], [[0, 0]], 3])
