@@ -9,7 +9,7 @@ export DO_NOT_TRACK := 1
 export PREFECT_SERVER_ANALYTICS_ENABLED := false
 export GX_ANALYTICS_ENABLED := false
 
-.PHONY: setup release test check serve bench campaign clean
+.PHONY: setup release test check serve bench campaign golden clean
 .DEFAULT_GOAL := test
 
 setup: $(STAMP)
@@ -44,6 +44,10 @@ bench: $(STAMP)
 campaign: $(STAMP)
 	@echo "campaign seed: $(SEED)"
 	HYBRIDDP_TEST_SEED=$(SEED) HYPOTHESIS_PROFILE=campaign $(BIN)/python -m pytest -q tests/property tests/exact tests/statistical
+
+# Write again what the docs show of the program's own output.
+golden: $(STAMP)
+	$(BIN)/python -m bench.golden
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
