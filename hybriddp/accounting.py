@@ -11,6 +11,7 @@ numbers cost more.
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from functools import reduce
@@ -21,6 +22,7 @@ from dp_accounting.pld import common, pld_pmf
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from hybriddp.errors import InvalidParameter, UnknownEvent, require
+from hybriddp.exact import EXACT, exp, float_above
 from hybriddp.noise import DiscreteLaplace
 from hybriddp.params import Budget
 from hybriddp.response import LawPair, RandomizedResponse, two_stage_neighbour_laws, worst_delta
@@ -59,17 +61,29 @@ class HeadListDraw:
     def __post_init__(self) -> None:
         _check_noise(self.budget, self.noise_scale)
         require(
-            self.singleton_probability <= self.budget.delta,
+            self.threshold >= 1,
+            "threshold must be at least 1",
+            self.threshold,
+            "records that nobody holds must not be named",
+        )
+        require(
+            Fraction(self._leak) <= self.budget.delta,
             f"a record of one user must pass threshold {self.threshold} with probability at most "
             f"delta = {float(self.budget.delta):.6g}",
-            f"{self.singleton_probability:.6g}",
+            f"{self._leak:.6g}",
             "raise the threshold",
         )
 
     @property
     def singleton_probability(self) -> float:
-        """P(1 + Y > threshold): the chance that a record of a single user is named."""
-        return float(DiscreteLaplace(self.noise_scale).tail(self.threshold))
+        """P(1 + Y > threshold), rounded up: the chance that a single user's record is named."""
+        return float_above(self._leak)
+
+    @property
+    def _leak(self) -> Decimal:
+        # P(Y >= T) = a^T/(1+a) for T >= 1, with a = exp(-1/scale) of the very scale that is drawn.
+        loss = 1 / Fraction(self.noise_scale)
+        return EXACT.divide(exp(-self.threshold * loss), EXACT.add(1, exp(-loss)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +114,12 @@ class ClientReport:
     neighbours: ClassVar[Neighbours] = Neighbours.REPLACE_ONE_USER
 
     def __post_init__(self) -> None:
+        require(
+            self.n_reports >= 1,
+            "n_reports must be at least 1",
+            self.n_reports,
+            "a client that reports nothing is not charged",
+        )
         share = Fraction(1, self.n_reports)
         delta = worst_delta(self.neighbour_laws(), self.budget.epsilon * share)
         require(

@@ -3,6 +3,31 @@
 import numpy as np
 import numpy.typing as npt
 
+from hybriddp.errors import require
+
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
+
+
+def as_integers(values: IntArray, name: str) -> IntArray:
+    """Return an array of any integer type as 64-bit integers, or refuse it without quoting it.
+
+    Other libraries' errors quote what they cannot convert, and that may be somebody's data.
+
+    Privacy claim: none; the result is as private as the values.
+    """
+    array = np.asarray(values)
+    require(
+        array.dtype.kind in "iu",
+        f"{name} must be an array of integers",
+        f"type {array.dtype}",
+        "encode it as integers first",
+    )
+    require(
+        array.dtype != np.uint64 or array.size == 0 or bool(array.max() <= np.iinfo(np.int64).max),
+        f"{name} must fit 64-bit signed integers",
+        "a larger one",
+        "number the values from 0",
+    )
+    return array.astype(np.int64, copy=False)

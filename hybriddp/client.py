@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from secrets import randbelow
 
+from hybriddp.errors import require
 from hybriddp.params import BlenderParams
 from hybriddp.response import TwoStageResponse
 
@@ -21,6 +22,13 @@ class Client:
     """
 
     def __init__(self, head_list: Mapping[str, Sequence[str]], params: BlenderParams) -> None:
+        for urls in head_list.values():
+            require(
+                len(set(urls)) == len(urls),
+                "a query's urls must be different",
+                "one twice",
+                "the head list is not one that was published",
+            )
         self._urls = {
             query: {url: position for position, url in enumerate(urls)}
             for query, urls in head_list.items()

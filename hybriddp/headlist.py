@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybriddp.accounting import REPLACE_ONE_SENSITIVITY, HeadListDraw
-from hybriddp.arrays import BoolArray, IntArray
+from hybriddp.arrays import BoolArray, IntArray, as_integers
 from hybriddp.errors import require
 from hybriddp.noise import DiscreteLaplace
 from hybriddp.params import Budget
@@ -30,17 +30,27 @@ class RecordCounts:
     counts: IntArray
 
 
-def count_records(query_ids: IntArray, url_ids: IntArray) -> RecordCounts:
-    """Count the users of each record; wildcards are left out, for they are always listed.
+def one_record_each(query_ids: IntArray, url_ids: IntArray) -> tuple[IntArray, IntArray]:
+    """Check that both vectors hold one id for each user, and return them as 64-bit integers.
 
-    Privacy claim: none; the result is private and must stay with the curator.
+    Privacy claim: none; the result is as private as the records.
     """
+    query_ids, url_ids = as_integers(query_ids, "query_ids"), as_integers(url_ids, "url_ids")
     require(
         query_ids.ndim == 1 and query_ids.shape == url_ids.shape,
         "query_ids and url_ids must be vectors of one length",
         f"shapes {query_ids.shape} and {url_ids.shape}",
         "give one record for each user",
     )
+    return query_ids, url_ids
+
+
+def count_records(query_ids: IntArray, url_ids: IntArray) -> RecordCounts:
+    """Count the users of each record; wildcards are left out, for they are always listed.
+
+    Privacy claim: none; the result is private and must stay with the curator.
+    """
+    query_ids, url_ids = one_record_each(query_ids, url_ids)
     is_usable = (query_ids >= 0) & (url_ids >= 0)
     queries, query = np.unique(query_ids[is_usable], return_inverse=True)
     urls, url = np.unique(url_ids[is_usable], return_inverse=True)
@@ -75,8 +85,8 @@ class HeadListMechanism:
             "no threshold can hide a record of one user completely; use for example 1e-5",
         )
         noise = DiscreteLaplace.for_epsilon(budget.epsilon, REPLACE_ONE_SENSITIVITY)
-        tau = 1 - noise.scale * math.log(budget.delta)
-        return cls(budget, noise, max(math.floor(tau), 1))
+        tau = 1 - noise.scale * math.log(budget.delta)  # at least 1, since delta < 1
+        return cls(budget, noise, math.floor(tau))
 
     @property
     def event(self) -> HeadListDraw:
@@ -110,6 +120,7 @@ class HeadListMechanism:
         return self._select(counts, lambda exact: self.noise.simulate(exact, rng=rng))
 
     def _select(self, counts: IntArray, add_noise: Callable[[IntArray], IntArray]) -> BoolArray:
+        counts = as_integers(counts, "counts")
         require(
             bool(np.all(counts >= 1)),
             "every count must be at least 1",
@@ -196,7 +207,7 @@ class HeadList:
 
         Privacy claim: none; the result is as private as the records.
         """
-        query_ids, url_ids = np.asarray(query_ids, np.int64), np.asarray(url_ids, np.int64)
+        query_ids, url_ids = one_record_each(query_ids, url_ids)
         query = _positions(self.query_ids, query_ids)
         cells = self.cell_starts[query]
         listed = np.flatnonzero(query < self.n_queries)

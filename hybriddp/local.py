@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybriddp.accounting import ClientReport
-from hybriddp.arrays import IntArray
+from hybriddp.arrays import IntArray, as_integers
 from hybriddp.errors import require
 from hybriddp.headlist import HeadList
 from hybriddp.params import BlenderParams, Budget
@@ -79,6 +79,7 @@ class ClientMechanism:
         return self._randomize(cells, rng.bytes)
 
     def _randomize(self, cells: IntArray, random_bytes: RandomBytes) -> IntArray:
+        cells = as_integers(cells, "cells")
         per_client = cells.shape[1] if cells.ndim == 2 else 1
         require(
             cells.ndim in (1, 2) and per_client == self.n_reports,

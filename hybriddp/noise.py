@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import opendp.prelude as dp
 
-from hybriddp.arrays import FloatArray, IntArray
+from hybriddp.arrays import FloatArray, IntArray, as_integers
 from hybriddp.errors import require
 
 dp.enable_features("contrib")
@@ -94,8 +94,9 @@ class DiscreteLaplace:
           Reference   CKS20 algorithm 2, as opendp.measurements.make_laplace
           Audit       tests/statistical/test_noise.py::test_draws_follow_the_discrete_laplace_law
         """
+        counts = as_integers(counts, "counts")
         if counts.size == 0:
-            return counts.astype(np.int64)
+            return counts
         noisy = _measurement(self.scale)(counts.ravel().tolist())
         return np.asarray(noisy, dtype=np.int64).reshape(counts.shape)
 

@@ -12,27 +12,19 @@ import math
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context, Decimal, localcontext
+from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 
 from hybriddp.errors import InvalidParameter, require
+from hybriddp.exact import EXACT, decimal_of, exp
 from hybriddp.params import Budget
 
 N_WORDS = 1 << 64
 MAX_VALUES = 1 << 32
 
-# Fifty digits leave thirty beyond a 64-bit word; the nudge covers the rounding of exp and of
-# the division, so that rounding up is rounding up of the true number.
-_EXACT = Context(prec=50)
-_NUDGE = 1 + Decimal(10) ** -40
-
-
-def _decimal(value: Fraction) -> Decimal:
-    return _EXACT.divide(Decimal(value.numerator), Decimal(value.denominator))
-
-
-def _exp(value: Fraction) -> Decimal:
-    return _EXACT.exp(_decimal(value))
+# Covers the rounding of exp and of the divisions, so that rounding up to a whole word is rounding
+# up of the true number.
+_NUDGE = EXACT.add(1, Decimal("1e-40"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +41,12 @@ class RandomizedResponse:
             self.n_values,
             "a report needs at least one possible value",
         )
-        most = 0 if self.n_values == 1 else N_WORDS // self.n_values
+        least, most = (0, 0) if self.n_values == 1 else (1, (N_WORDS - 1) // self.n_values)
         require(
-            min(1, most) <= self.lie_words <= most,
-            f"lie_words must lie between {min(1, most)} and {most} for {self.n_values} values",
+            least <= self.lie_words <= most,
+            f"lie_words must lie between {least} and {most} for {self.n_values} values",
             self.lie_words,
-            "a lie must be possible and never likelier than the truth",
+            "a lie must be possible, but less likely than the truth",
         )
 
     @classmethod
@@ -67,12 +59,18 @@ class RandomizedResponse:
         """
         if n_values == 1:  # the only value there is; nothing to hide
             return cls(1, 0)
-        others = Decimal(n_values - 1)
-        lie = _EXACT.divide(
-            _decimal((1 - budget.delta / 2) * N_WORDS), _EXACT.add(_exp(budget.epsilon), others)
+        lie = EXACT.divide(
+            decimal_of((1 - budget.delta / 2) * N_WORDS),
+            EXACT.add(exp(budget.epsilon), n_values - 1),
         )
-        rounded_up = int(_EXACT.multiply(lie, _NUDGE).to_integral_value(ROUND_CEILING))
-        return cls(n_values, min(rounded_up, N_WORDS // n_values))
+        lie_words = int(EXACT.multiply(lie, _NUDGE).to_integral_value(ROUND_CEILING))
+        require(
+            n_values * lie_words < N_WORDS,
+            f"epsilon must be large enough to tell {n_values} values apart",
+            f"{float(budget.epsilon):.3g}",
+            "raise epsilon or shorten the list: such reports would be noise only",
+        )
+        return cls(n_values, lie_words)
 
     @property
     def p_lie(self) -> Fraction:
@@ -242,8 +240,8 @@ def _with_rest(*terms: tuple[Fraction, Fraction, int]) -> LawPair:
 
 def worst_delta(pairs: Iterable[LawPair], epsilon: Fraction) -> Decimal:
     """Return the largest hockey-stick divergence sum max(p - e^epsilon q, 0) of the pairs."""
-    with localcontext(_EXACT):
-        scale = _exp(epsilon)
+    with localcontext(EXACT):
+        scale = exp(epsilon)
         return max(
             sum((n * _excess(p, q, scale) for p, q, n in pair), Decimal(0)) for pair in pairs
         )
@@ -251,4 +249,4 @@ def worst_delta(pairs: Iterable[LawPair], epsilon: Fraction) -> Decimal:
 
 def _excess(p: Fraction, q: Fraction, scale: Decimal) -> Decimal:
     """max(p - e^epsilon q, 0), one term of a hockey-stick divergence."""
-    return max(_decimal(p) - scale * _decimal(q), Decimal(0))
+    return max(decimal_of(p) - scale * decimal_of(q), Decimal(0))

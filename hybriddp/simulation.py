@@ -12,7 +12,7 @@ from hybriddp.blend import blend
 from hybriddp.denoise import ClientEstimate, denoise
 from hybriddp.errors import require
 from hybriddp.estimate import Estimate
-from hybriddp.headlist import HeadList, HeadListMechanism, count_records
+from hybriddp.headlist import HeadList, HeadListMechanism, count_records, one_record_each
 from hybriddp.local import ClientMechanism
 from hybriddp.optin import (
     HistogramMechanism,
@@ -67,9 +67,9 @@ def simulate(
 
     Privacy claim: none; for studies and tests, whose data is synthetic.
     """
-    query_ids, url_ids = np.asarray(query_ids, np.int64), np.asarray(url_ids, np.int64)
+    query_ids, url_ids = one_record_each(query_ids, url_ids)
     optin, clients = np.flatnonzero(is_optin), np.flatnonzero(~np.asarray(is_optin, np.bool_))
-    _check(query_ids, url_ids, np.asarray(is_optin), len(clients), params)
+    _check(query_ids, np.asarray(is_optin), len(clients), params)
     finders, measurers = _split(optin, params, rng)
 
     mechanism = HeadListMechanism.for_budget(params.budget)
@@ -139,17 +139,11 @@ def _split(
     return shuffled[:n_finders], shuffled[n_finders:]
 
 
-def _check(
-    query_ids: IntArray,
-    url_ids: IntArray,
-    is_optin: BoolArray,
-    n_clients: int,
-    params: BlenderParams,
-) -> None:
+def _check(query_ids: IntArray, is_optin: BoolArray, n_clients: int, params: BlenderParams) -> None:
     require(
-        query_ids.ndim == 1 and query_ids.shape == url_ids.shape == is_optin.shape,
+        is_optin.shape == query_ids.shape,
         "query_ids, url_ids and is_optin must be vectors of one length",
-        f"shapes {query_ids.shape}, {url_ids.shape} and {is_optin.shape}",
+        f"shapes {query_ids.shape}, {query_ids.shape} and {is_optin.shape}",
         "give one record and one group for each user",
     )
     require(

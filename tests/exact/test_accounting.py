@@ -111,6 +111,12 @@ def test_several_reports_share_the_budget():
         ClientReport(Budget(2), part.query, part.urls, n_reports=m)
 
 
+@pytest.mark.parametrize("n_reports", [0, -1])
+def test_report_counts_below_one_are_refused(n_reports):
+    with pytest.raises(InvalidParameter, match="n_reports must be at least 1"):
+        ClientReport(Budget(4), ALONE, (ALONE,), n_reports=n_reports)
+
+
 def test_unknown_events_are_refused():
     @dataclass(frozen=True)
     class Rumour:
@@ -150,4 +156,6 @@ def test_pld_needs_a_delta_inside_the_unit_interval(delta):
 
 def test_report_over_an_empty_head_list_costs_nothing():
     event = ClientReport(Budget(1), ALONE, (ALONE,))
-    assert compose_pld([event] * 10, 1e-9) == 0.0
+    assert compose_pld([event] * 1_000, 1e-9) == 0.0
+    with_histogram = compose_pld([histogram(), *[event] * 1_000], 1e-6)
+    assert with_histogram == pytest.approx(compose_pld([histogram()], 1e-6), abs=1e-9)

@@ -1,6 +1,7 @@
 """CreateHeadList enumerated on small logs, and its threshold in closed form."""
 
 import math
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybriddp.accounting import HeadListDraw
 from hybriddp.errors import InvalidParameter
 from hybriddp.headlist import HeadListMechanism
 from hybriddp.noise import DiscreteLaplace
@@ -99,6 +101,29 @@ def test_mechanism_refuses_to_be_built_beyond_its_budget():
         HeadListMechanism(sound.budget, DiscreteLaplace(0.4999), sound.threshold)
 
 
+def test_leak_is_computed_beyond_the_precision_of_floats():
+    """A delta below the true leak by 1e-20 of it is refused; the float of the leak rounds up."""
+    noise, threshold = DiscreteLaplace(0.7), 9
+    with localcontext(prec=60):
+        scale = Decimal(noise.scale)
+        leak = Fraction((-threshold / scale).exp() / (1 + (-1 / scale).exp()))
+    event = HeadListDraw(Budget(4, leak * Fraction(10**30 + 1, 10**30)), noise.scale, threshold)
+    assert Fraction(event.singleton_probability) >= leak
+    assert event.singleton_probability == pytest.approx(float(noise.tail(threshold)), rel=1e-12)
+    with pytest.raises(InvalidParameter, match="raise the threshold"):
+        HeadListDraw(Budget(4, leak * Fraction(10**20 - 1, 10**20)), noise.scale, threshold)
+    with pytest.raises(InvalidParameter, match="threshold must be at least 1"):
+        HeadListDraw(Budget(4, "0.9"), noise.scale, 0)
+
+
+@pytest.mark.parametrize("counts", [[12345.5], ["secret"], [2**63 + 5]])
+def test_counts_of_another_type_are_refused_without_quoting_them(counts):
+    mechanism = HeadListMechanism.for_budget(Budget(4, "1e-5"))
+    with pytest.raises(InvalidParameter, match="counts must") as caught:
+        mechanism.draw(np.array(counts))
+    assert not {"12345", "secret", "92233"} & set(str(caught.value).split())
+
+
 def test_counts_below_one_are_refused():
     mechanism = HeadListMechanism.for_budget(Budget(4, "1e-5"))
     with pytest.raises(InvalidParameter, match="only the records that occur"):
@@ -108,5 +133,5 @@ def test_counts_below_one_are_refused():
 @given(st.fractions("1/100", 50))
 def test_noise_never_costs_more_than_epsilon(epsilon):
     noise = DiscreteLaplace.for_epsilon(epsilon, 2)
-    assert noise.epsilon(2) <= epsilon
+    assert 2 / Fraction(noise.scale) <= noise.epsilon(2) <= epsilon  # the exact cost is 2/scale
     assert noise.epsilon(2) >= epsilon * (1 - Fraction(1, 10**14))

@@ -9,7 +9,7 @@ import pytest
 from hybriddp.errors import InvalidParameter
 from hybriddp.headlist import HeadList
 from hybriddp.noise import DiscreteLaplace
-from hybriddp.optin import HistogramMechanism, count_listed_records
+from hybriddp.optin import HistogramMechanism, count_listed_records, estimate_optin
 from hybriddp.params import Budget
 
 # <0,0> is listed, <0,1> is a known query with an unknown url, <1,0> is unknown, <-1,-1> nothing.
@@ -45,6 +45,13 @@ def test_histogram_keeps_its_budget_on_small_logs(epsilon):
     assert loss <= float(epsilon) + 1e-12
     assert loss == pytest.approx(float(epsilon), rel=1e-9), "the bound is reached"
     assert worst_log_ratio(DiscreteLaplace(mechanism.noise.scale / 2)) > float(epsilon)
+
+
+def test_variance_of_two_users_by_hand():
+    """p(1-p)/(n-1) + Var(Y)/(n(n-1)): where n is 2, a forgotten Bessel factor is one of two."""
+    estimate = estimate_optin(np.array([1, 1]), 2, noise_variance=0.36)
+    assert estimate.values.tolist() == [0.5, 0.5]
+    assert estimate.variances == pytest.approx([0.25 / 1 + 0.36 / 2] * 2)
 
 
 def test_every_user_is_counted_once_and_wildcards_take_the_rest():

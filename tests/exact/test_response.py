@@ -56,7 +56,8 @@ def test_rounding_to_words_costs_less_than_a_billionth_of_epsilon(epsilon, n_val
     """The other arm: a response that always lied would also keep its epsilon."""
     response = RandomizedResponse.for_budget(Budget(epsilon), n_values)
     assert not at_most_exp(response.p_truth / response.p_lie, epsilon * Fraction(1 - 10**-9))
-    assert float(epsilon) * (1 - 1e-9) < response.epsilon < float(epsilon) * (1 + 1e-12)
+    assert at_most_exp(response.p_truth / response.p_lie, Fraction(response.epsilon))
+    assert response.epsilon < float(epsilon) * (1 + 1e-12)
 
 
 @given(epsilons, deltas, st.integers(2, 50))
@@ -95,6 +96,27 @@ def test_compressed_delta_equals_the_enumerated_one(epsilon_q, epsilon_u, delta,
     assert float(doubled.delta(epsilon)) == pytest.approx(float(exact), rel=1e-12, abs=1e-30)
 
 
+def cell_counts(pairs) -> list[tuple]:
+    """A pair of laws as the sorted cells in which they differ."""
+    return sorted((p, q) for p, q in pairs if p != q)
+
+
+@given(epsilons, epsilons, deltas, list_sizes)
+def test_every_pair_of_records_is_one_of_the_compressed_pairs(epsilon_q, epsilon_u, delta, sizes):
+    """Cell by cell, not only in the worst case: composition needs the whole distribution."""
+    doubled = [*sizes[:-1], *sizes[:-1], 1, 1]
+    response = TwoStageResponse.for_budgets(
+        Budget(epsilon_q, delta), Budget(epsilon_u, delta), doubled
+    )
+    compressed = [
+        cell_counts((p, q) for p, q, n in pair for _ in range(n))
+        for pair in response.neighbour_laws()
+    ]
+    laws = all_laws(response)
+    enumerated = [cell_counts(zip(p, q, strict=True)) for p, q in product(laws, laws)]
+    assert {str(pair) for pair in enumerated} == {str(pair) for pair in compressed}
+
+
 def test_two_stage_report_loses_less_than_the_sum_of_its_stages():
     """3.4 + 0.6 over lists of 4 urls loses max(eps_U, eps_Q + ln(k e^eps_U/(e^eps_U + k-1)))."""
     response = TwoStageResponse.for_budgets(Budget("3.4"), Budget("0.6"), [4] * 50 + [1])
@@ -128,7 +150,53 @@ def test_single_value_is_always_reported():
     assert empty_list.draw(0, 0) == (0, 0)
 
 
-@pytest.mark.parametrize(("n_values", "lie_words"), [(0, 0), (3, 0), (2, N_WORDS // 2 + 1), (1, 1)])
+def test_each_word_has_one_owner(monkeypatch):
+    """The words at every border: the first and last of each lie, and of the truth."""
+    response = RandomizedResponse(4, lie_words=1 << 60)
+    for value in range(4):
+        lies = [other for other in range(4) if other != value]
+        owners = {i << 60: lie for i, lie in enumerate(lies)}
+        owners |= {((i + 1) << 60) - 1: lie for i, lie in enumerate(lies)}
+        owners |= {3 << 60: value, N_WORDS - 1: value}
+        for word, owner in owners.items():
+            monkeypatch.setattr("hybriddp.response.secrets.randbits", lambda bits, w=word: w)
+            assert response.draw(value) == owner
+
+
+@pytest.mark.parametrize(("epsilon", "n_values"), [("1e-20", 2), ("1e-20", 3), ("1e-14", 2000)])
+def test_epsilon_too_small_for_the_list_is_refused(epsilon, n_values):
+    with pytest.raises(InvalidParameter, match="raise epsilon or shorten the list"):
+        RandomizedResponse.for_budget(Budget(epsilon), n_values)
+
+
+def test_rounding_up_is_of_the_true_number():
+    """An epsilon whose lie is a whole word and 1e-45 of the next: fifty digits cannot see it."""
+    with localcontext(prec=150):
+        words = 5_000_000_000_000_000_003
+        epsilon = (N_WORDS / (Decimal(words) + Decimal("1e-45")) - 1).ln()
+    response = RandomizedResponse.for_budget(Budget(Fraction(epsilon)), 2)
+    assert response.lie_words == words + 1
+
+
+@pytest.mark.parametrize("precision", [1, 28])
+def test_decimal_context_of_the_caller_changes_nothing(precision):
+    with localcontext(prec=precision):
+        response = TwoStageResponse.for_budgets(Budget(3), Budget(1), [3, 2, 1])
+        delta = response.delta(Fraction(3))
+    assert response == TwoStageResponse.for_budgets(Budget(3), Budget(1), [3, 2, 1])
+    assert delta == response.delta(Fraction(3))
+    assert float(delta) == pytest.approx(float(worst_delta(all_laws(response), Fraction(3))))
+
+
+def test_values_outside_the_list_are_refused():
+    with pytest.raises(InvalidParameter, match="one of the 3 values, got another"):
+        RandomizedResponse.for_budget(Budget(1), 3).draw(7)
+
+
+@pytest.mark.parametrize(
+    ("n_values", "lie_words"),
+    [(0, 0), (3, 0), (2, N_WORDS // 2 + 1), (2, N_WORDS // 2), (1, 1), (1 << 33, 1)],
+)
 def test_impossible_laws_are_refused(n_values, lie_words):
     with pytest.raises(InvalidParameter):
         RandomizedResponse(n_values, lie_words)

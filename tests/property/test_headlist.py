@@ -1,17 +1,21 @@
 """Head lists, cells and counts obey their definitions for any records."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybriddp.errors import InvalidParameter
 from hybriddp.estimate import Estimate
 from hybriddp.headlist import HeadList, RecordCounts, count_records
-from hybriddp.optin import count_listed_records, sum_by_query, trim
+from hybriddp.optin import count_listed_records, estimate_variance, sum_by_query, trim
 
 # Small ids collide often; the huge one leaves the dense look-up table.
 ids = st.sampled_from([0, 1, 2, 3, 7, (1 << 40) + 5])
 records = st.lists(st.tuples(ids, ids), max_size=12)
-logs = st.lists(st.one_of(st.tuples(ids, ids), st.just((-1, -1))), min_size=1, max_size=12)
+# A user without a usable record, without a click, and with ids that no list has.
+odd = st.sampled_from([(-1, -1), (3, -1), (-1, 3), (-5, -5), (4, 4)])
+logs = st.lists(st.one_of(st.tuples(ids, ids), odd), min_size=1, max_size=12)
 
 
 def columns(pairs: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
@@ -54,7 +58,7 @@ def test_every_record_goes_to_the_cell_that_names_it(listed, log):
 
 @given(logs)
 def test_counts_are_those_of_a_dictionary(log):
-    usable = [record for record in log if record[0] >= 0]
+    usable = [record for record in log if min(record) >= 0]
     counted = count_records(*columns(log))
     assert list(zip(*as_lists(counted), strict=True)) == [
         (*record, usable.count(record)) for record in sorted(set(usable))
@@ -85,6 +89,20 @@ def test_replacing_a_user_moves_counts_by_at_most_two(listed, log, others, data)
     assert in_t[0].sum() == in_t[1].sum() == len(log)
 
 
+@pytest.mark.parametrize("query_ids", [["my private query"], [0.5], [2**64 - 1]])
+def test_ids_that_are_no_integers_are_refused_without_quoting_them(query_ids):
+    for function in (list_of([(0, 0)]).cells_of, count_records):
+        with pytest.raises(InvalidParameter, match="query_ids must") as caught:
+            function(np.array(query_ids), np.zeros(1, np.int64))
+        assert "private query" not in str(caught.value)
+        assert "18446744073709551615" not in str(caught.value)
+
+
+def test_vectors_of_different_lengths_are_refused():
+    with pytest.raises(InvalidParameter, match="vectors of one length"):
+        list_of([(0, 0)]).cells_of(np.zeros(2, np.int64), np.zeros(3, np.int64))
+
+
 def test_sensitivity_check_catches_a_user_who_is_counted_twice():
     log, neighbour = [(0, 0), (1, 1)], [(0, 0), (2, 2)]
     twice = [one + one[-1:] for one in (log, neighbour)]
@@ -102,6 +120,6 @@ def test_trimming_keeps_the_likeliest_queries_and_all_mass(listed, max_head_size
     best = sorted(marginals, key=marginals.get, reverse=True)[:max_head_size]
     assert after_list.query_ids.tolist() == sorted(best)
     assert np.isclose(after.values.sum(), values.sum(), atol=1e-12)
-    assert (after.variances > 0).all()
+    assert after.variances.tolist() == estimate_variance(after.values, 100, 0.5).tolist()
     kept = {name for name in cell_names(head_list) if name[0] in best and name[1] >= 0}
     assert {name for name in cell_names(after_list) if name[1] >= 0} == kept

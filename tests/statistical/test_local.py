@@ -73,6 +73,61 @@ def test_law_check_rejects_planted_defects(rng):
         assert law_p_value(observed, exact_law(cell)) < ALPHA
 
 
+SHARED = BlenderParams(6, "1e-5", query_budget_fraction=0.6, max_records_client=2)
+
+
+def test_every_one_of_several_reports_is_randomized():
+    """Half the budget each: with twice the epsilon, both reports have the law of one above."""
+    mechanism = ClientMechanism.for_head_list(HEAD_LIST, SHARED)
+    assert mechanism.event.n_reports == 2
+    law = [float(p) for p in mechanism.response.pmf(0, 1)]
+    reports = mechanism.draw(np.full((100_000, 2), 1))
+    for column in reports.T:
+        assert law_p_value(np.bincount(column, minlength=10), np.array(law)) > ALPHA
+    with pytest.raises(InvalidParameter, match="exactly 2 for each client"):
+        mechanism.draw(np.zeros(4, np.int64))
+    with pytest.raises(InvalidParameter, match="budget that is charged"):
+        ClientMechanism(SHARED.budget, mechanism.response, n_reports=3)
+
+
+def test_padding_is_randomized_like_any_record():
+    client = Client(NAMES, SHARED)
+    mechanism = ClientMechanism.for_head_list(HEAD_LIST, SHARED)
+    law = np.array([float(p) for p in mechanism.response.pmf(3, 0)])
+    reports = np.array([client.report([]) for _ in range(10_000)])
+    for column in reports.T:
+        assert law_p_value(np.bincount(column, minlength=10), law) > ALPHA
+
+
+def test_chunks_share_no_randomness_and_leave_nobody_out():
+    from hybriddp.local import _CHUNK
+
+    truth = np.zeros(2 * _CHUNK + _CHUNK // 2, np.int64)
+    reports = MECHANISM.draw(truth)
+    first, second, rest = np.split(reports, [_CHUNK, 2 * _CHUNK])
+    assert (first != second).any()
+    for part in (first, second, rest):
+        assert law_p_value(np.bincount(part, minlength=10), exact_law(0)) > ALPHA
+
+
+def test_vectorised_words_have_the_owners_of_the_device(monkeypatch):
+    """Word by word, at every border: the first and last word of each lie and of the truth."""
+    from hybriddp.local import _lies
+
+    stage = MECHANISM.response.query
+    borders = [i * stage.lie_words + d for i in range(stage.n_values) for d in (-1, 0)]
+    words = np.array([w for w in [*borders, (1 << 64) - 1] if w >= 0], dtype=np.uint64)
+    owners = _lies(words, np.uint64(stage.lie_words), stage.n_values - 1)
+    for word, owner in zip(words.tolist(), owners.tolist(), strict=True):
+        monkeypatch.setattr("hybriddp.response.secrets.randbits", lambda bits, w=word: w)
+        assert stage.draw(stage.n_values - 1) == owner  # the last value is nobody's to skip
+
+
+def test_list_with_a_url_twice_is_refused():
+    with pytest.raises(InvalidParameter, match="urls must be different"):
+        Client({"a": ["x", "x"]}, PARAMS)
+
+
 def test_number_of_reports_is_the_same_for_every_client():
     """Missing records are padded, surplus ones left out: the number of reports says nothing."""
     client = Client(NAMES, BlenderParams(3, "1e-5", max_records_client=3))

@@ -5,6 +5,7 @@ import pytest
 
 from hybriddp.headlist import HeadListMechanism
 from hybriddp.noise import DiscreteLaplace
+from hybriddp.optin import HistogramMechanism
 from hybriddp.params import Budget
 from tests.stats import ALPHA, law_p_value
 
@@ -32,6 +33,20 @@ def test_draws_follow_the_discrete_laplace_law(epsilon, rng):
         assert noise_p_value(noise, draws) > ALPHA
         for factor in (0.5, 0.95, 1.05):
             assert noise_p_value(DiscreteLaplace(noise.scale * factor), draws) < ALPHA
+
+
+def test_every_cell_of_a_histogram_gets_its_own_noise():
+    """First, middle and last cell, also where nobody is: none clamped, none left out."""
+    mechanism = HistogramMechanism.for_budget(Budget(4))
+    counts = np.tile([0, 7, 0], N // 3)
+    noise = (mechanism.draw(counts) - counts).reshape(-1, 3)
+    for cell in range(3):
+        assert noise_p_value(mechanism.noise, noise[:, cell]) > ALPHA
+        assert noise_p_value(mechanism.noise, np.maximum(noise[:, cell], 0)) < ALPHA
+    last_of_many = np.array([mechanism.draw(np.zeros(3, np.int64))[-1] for _ in range(2_000)])
+    zeros = int((last_of_many == 0).sum())
+    p_zero = float(mechanism.noise.pmf(0))
+    assert law_p_value(np.array([zeros, 2_000 - zeros]), np.array([p_zero, 1 - p_zero])) > ALPHA
 
 
 def test_noise_is_added_to_each_count_by_itself():
