@@ -78,7 +78,7 @@ def test_pld_is_never_above_basic_composition():
 def test_head_list_leak_is_part_of_its_price():
     """Below the leak of a single user's record no epsilon is enough."""
     event = head_list(4, "1e-5")
-    assert compose_pld([event], event.singleton_probability * 1.01) <= 4.001
+    assert 3.5 <= compose_pld([event], event.singleton_probability * 1.01) <= 4.001
     assert compose_pld([event], event.singleton_probability * 0.99) == float("inf")
 
 
@@ -109,6 +109,22 @@ def test_several_reports_share_the_budget():
     assert compose_pld([event], 1e-5) <= 4.001
     with pytest.raises(InvalidParameter, match="must keep delta"):
         ClientReport(Budget(2), part.query, part.urls, n_reports=m)
+
+
+def test_reports_of_a_client_compose_like_those_of_several_releases():
+    query = RandomizedResponse.for_budget(Budget(1), 21)
+    single, double = (ClientReport(Budget(m), query, (ALONE,), n_reports=m) for m in (1, 2))
+    for delta in (1e-6, 1e-2):
+        assert compose_pld([double], delta) == pytest.approx(compose_pld([single] * 2, delta))
+    assert compose_pld([double], 1e-6) > 1.5 * compose_pld([single], 1e-6)
+
+
+def test_reports_of_a_client_share_the_delta():
+    """Each of two reports leaks d/2 = 0.5 d; promised are 0.8 d in all, hence 0.4 d for each."""
+    leaky = RandomizedResponse.for_budget(Budget(1, "1e-3"), 2)
+    ClientReport(Budget(2, "1.01e-3"), leaky, (ALONE,), n_reports=2)
+    with pytest.raises(InvalidParameter, match="must keep delta"):
+        ClientReport(Budget(2, "0.8e-3"), leaky, (ALONE,), n_reports=2)
 
 
 @pytest.mark.parametrize("n_reports", [0, -1])

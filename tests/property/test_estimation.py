@@ -53,6 +53,21 @@ def test_denoised_variances_are_never_negative(sizes, n, data):
             assert np.isinf(level.variances).all()
 
 
+def test_reports_that_all_agree_are_not_certain():
+    """Ten reports of one cell, none of the others: 0 and 1 count as one report off."""
+    response = TwoStageResponse.for_budgets(Budget(3), Budget(1), [3, 2, 1])
+    estimate = denoise(response, np.array([10, 0, 0, 0, 0, 0]))
+    assert (estimate.cells.variances > 0).all()
+    assert (estimate.queries.variances > 0).all()
+    t, a = float(response.query.p_truth), float(response.query.p_lie)
+    assert estimate.queries.variances == pytest.approx(0.1 / (9 * (t - a) ** 2))
+    # A cell without reports in a query without reports: r_qu = r_q = 1/10 in the variance.
+    t_q, l_q = float(response.urls[1].p_truth), float(response.urls[1].p_lie)
+    A = a / 2 - t * l_q
+    expected = 0.1 / 9 + A**2 * estimate.queries.variances[1] + 2 * A * 0.1 / (9 * (t - a))
+    assert estimate.cells.variances[3] == pytest.approx(expected / (t * (t_q - l_q)) ** 2)
+
+
 @given(values, values, variances, variances)
 def test_blend_lies_between_its_sources_and_is_no_worse(p_optin, p_client, v_optin, v_client):
     blended = blend(
@@ -75,9 +90,10 @@ def test_blend_follows_the_papers_weights_and_limits():
 
 @pytest.mark.parametrize("bad", [-1e-9, np.nan])
 def test_blend_refuses_variances_that_are_none(bad):
-    one = Estimate(np.ones(1), np.array([bad]))
-    with pytest.raises(InvalidParameter, match="variances must be at least 0"):
-        blend(one, Estimate(np.ones(1), np.ones(1)))
+    one, sound = Estimate(np.ones(1), np.array([bad])), Estimate(np.ones(1), np.ones(1))
+    for groups in ((one, sound), (sound, one)):
+        with pytest.raises(InvalidParameter, match="variances must be at least 0"):
+            blend(*groups)
     with pytest.raises(InvalidParameter, match="same elements"):
         blend(Estimate(np.ones(2), np.ones(2)), Estimate(np.ones(1), np.ones(1)))
 

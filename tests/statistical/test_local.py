@@ -135,6 +135,15 @@ def test_number_of_reports_is_the_same_for_every_client():
         assert len(client.report(records)) == 3
 
 
+def test_client_never_reports_a_record_twice():
+    """With nearly no noise (one report in e^16 differs), two reports of two records show both."""
+    client = Client(
+        NAMES, BlenderParams(48, "1e-5", query_budget_fraction=0.6, max_records_client=2)
+    )
+    pairs = [sorted(client.report([("a", "a0"), ("b", "b0")])) for _ in range(200)]
+    assert sum(pair == [0, 3] for pair in pairs) > 190
+
+
 def test_client_with_many_records_reports_each_equally_often():
     """With nearly no noise, the first reports are uniform over the client's own records."""
     client = Client(NAMES, BlenderParams(40, "1e-5", query_budget_fraction=0.5))

@@ -52,6 +52,16 @@ def test_optin_group_knows_nothing_about_unlisted_urls(rng):
     ).all()
 
 
+def test_optin_users_are_split_at_random(rng):
+    """The first half searched for one thing, the second for another: the finders see both."""
+    query_ids = (np.arange(20_000) >= 10_000).astype(np.int64)
+    params = BlenderParams(4, headlist_user_fraction=0.5)
+    release = hybriddp.simulate(query_ids, query_ids * 0, rng.random(20_000) < 0.5, params, rng=rng)
+    assert release.head_list.query_ids.tolist() == [0, 1]
+    # Within ten standard errors of a group of 5,000.
+    assert release.queries.optin.values == pytest.approx([0.5, 0.5, 0], abs=0.08)
+
+
 def test_same_seed_gives_the_same_release_and_another_seed_another(rng):
     log = log_of(rng)
     first, same, other = (
