@@ -21,7 +21,7 @@ import numpy as np
 from dp_accounting.pld import common, pld_pmf
 from dp_accounting.pld import privacy_loss_distribution as pld
 
-from hybriddp.errors import InvalidParameter, UnknownEvent, require
+from hybriddp.errors import InvalidParameter, UnknownEvent, require, require_count
 from hybriddp.exact import EXACT, exp, float_above
 from hybriddp.noise import DiscreteLaplace
 from hybriddp.params import Budget
@@ -60,12 +60,7 @@ class HeadListDraw:
 
     def __post_init__(self) -> None:
         _check_noise(self.budget, self.noise_scale)
-        require(
-            self.threshold >= 1,
-            "threshold must be at least 1",
-            self.threshold,
-            "records that nobody holds must not be named",
-        )
+        require_count(self.threshold, "threshold")
         require(
             Fraction(self._leak) <= self.budget.delta,
             f"a record of one user must pass threshold {self.threshold} with probability at most "
@@ -114,11 +109,12 @@ class ClientReport:
     neighbours: ClassVar[Neighbours] = Neighbours.REPLACE_ONE_USER
 
     def __post_init__(self) -> None:
+        require_count(self.n_reports, "n_reports")
         require(
-            self.n_reports >= 1,
-            "n_reports must be at least 1",
-            self.n_reports,
-            "a client that reports nothing is not charged",
+            isinstance(self.urls, tuple) and len(self.urls) >= 1,
+            "urls must be a tuple with the response of at least one list",
+            f"{type(self.urls).__name__}",
+            "take them from a TwoStageResponse",
         )
         share = Fraction(1, self.n_reports)
         delta = worst_delta(self.neighbour_laws(), self.budget.epsilon * share)
@@ -175,7 +171,7 @@ def compose_pld(events: Iterable[Event], delta: float) -> float:
 def _known(events: Iterable[Event]) -> Sequence[Event]:
     known = list(events)
     for event in known:
-        if not isinstance(event, EVENT_TYPES):
+        if type(event) not in EVENT_TYPES:  # a subclass could have lifted the checks
             raise UnknownEvent(
                 f"event must be one of {[t.__name__ for t in EVENT_TYPES]}, got "
                 f"{type(event).__name__}; register it in hybriddp.accounting with its price."

@@ -26,3 +26,13 @@ def require(is_met: bool, rule: str, value: object, remedy: str) -> None:
     """Raise InvalidParameter with one fixed form of message unless the rule is met."""
     if not is_met:
         raise InvalidParameter(f"{rule}, got {value}; {remedy}.")
+
+
+def require_count(value: object, name: str) -> None:
+    """Raise InvalidParameter unless the value is a Python integer of at least 1."""
+    require(
+        type(value) is int and value >= 1,
+        f"{name} must be a whole number of at least 1",
+        repr(value),
+        "give a positive integer",
+    )

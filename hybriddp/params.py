@@ -9,7 +9,7 @@ from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
 
-from hybriddp.errors import InvalidParameter, require
+from hybriddp.errors import InvalidParameter, require, require_count
 
 Number = int | float | str | Decimal | Fraction
 
@@ -27,7 +27,8 @@ def exact(value: Number, name: str) -> Fraction:
         if isinstance(value, bool):
             raise TypeError
         if isinstance(value, Rational):
-            return Fraction(value)
+            # A numpy integer would stay one inside the fraction, and overflow there.
+            return Fraction(int(value.numerator), int(value.denominator))
         return Fraction(str(value))
     except (ValueError, TypeError, ZeroDivisionError):
         raise InvalidParameter(
@@ -101,12 +102,7 @@ class BlenderParams:
             ("max_records_optin", max_records_optin),
             ("max_records_client", max_records_client),
         ):
-            require(
-                isinstance(whole, int) and not isinstance(whole, bool) and whole >= 1,
-                f"{name} must be a whole number of at least 1",
-                repr(whole),
-                "give a positive integer",
-            )
+            require_count(whole, name)
             object.__setattr__(self, name, whole)
         self._check()
 

@@ -41,6 +41,12 @@ class RandomizedResponse:
             self.n_values,
             "a report needs at least one possible value",
         )
+        require(
+            type(self.n_values) is type(self.lie_words) is int,
+            "n_values and lie_words must be Python integers",
+            f"{type(self.n_values).__name__} and {type(self.lie_words).__name__}",
+            "a machine integer would overflow in the exact law",
+        )
         least, most = (0, 0) if self.n_values == 1 else (1, (N_WORDS - 1) // self.n_values)
         require(
             least <= self.lie_words <= most,

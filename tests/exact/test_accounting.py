@@ -127,10 +127,35 @@ def test_reports_of_a_client_share_the_delta():
         ClientReport(Budget(2, "0.8e-3"), leaky, (ALONE,), n_reports=2)
 
 
-@pytest.mark.parametrize("n_reports", [0, -1])
-def test_report_counts_below_one_are_refused(n_reports):
-    with pytest.raises(InvalidParameter, match="n_reports must be at least 1"):
+@pytest.mark.parametrize("n_reports", [0, -1, Fraction(1, 2), True, np.int64(2)])
+def test_report_counts_that_are_none_are_refused(n_reports):
+    with pytest.raises(InvalidParameter, match="n_reports must be a whole number of at least 1"):
         ClientReport(Budget(4), ALONE, (ALONE,), n_reports=n_reports)
+
+
+@pytest.mark.parametrize("urls", [(), [ALONE], iter([ALONE])])
+def test_report_without_its_url_lists_is_refused(urls):
+    """Without lists there would be no pair of records to compare, and nothing to pay."""
+    with pytest.raises(InvalidParameter, match="at least one list"):
+        ClientReport(Budget("1e-9"), RandomizedResponse(2, 1), urls)
+
+
+def test_subclass_that_lifts_the_checks_is_refused():
+    class Cheap(OptinHistogram):
+        def __post_init__(self):
+            pass
+
+    with pytest.raises(UnknownEvent, match="Cheap"):
+        compose_basic([Cheap(Budget("1e-9"), 1e-3)])
+
+
+def test_numpy_integers_do_not_overflow_in_a_sum():
+    large = Budget(Fraction(9 * 10**18 + 1, 10**18))
+    total = compose_basic(
+        [OptinHistogram(Budget(np.int64(1)), 2.0), *[OptinHistogram(large, 2.0)] * 9]
+    )
+    assert total.epsilon == 1 + 9 * large.epsilon
+    assert type(total.epsilon.numerator) is int
 
 
 def test_unknown_events_are_refused():

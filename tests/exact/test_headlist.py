@@ -112,8 +112,9 @@ def test_leak_is_computed_beyond_the_precision_of_floats():
     assert event.singleton_probability == pytest.approx(float(noise.tail(threshold)), rel=1e-12)
     with pytest.raises(InvalidParameter, match="raise the threshold"):
         HeadListDraw(Budget(4, leak * Fraction(10**20 - 1, 10**20)), noise.scale, threshold)
-    with pytest.raises(InvalidParameter, match="threshold must be at least 1"):
-        HeadListDraw(Budget(4, "0.9"), noise.scale, 0)
+    for no_threshold in (0, 6.9):  # P(1 + Y > 6.9) is P(1 + Y > 6), not a^6.9/(1+a)
+        with pytest.raises(InvalidParameter, match="threshold must be a whole number"):
+            HeadListDraw(Budget(4, "0.9"), noise.scale, no_threshold)
 
 
 @pytest.mark.parametrize("counts", [[12345.5], ["secret"], [2**63 + 5]])

@@ -4,6 +4,7 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import product
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -200,6 +201,11 @@ def test_values_outside_the_list_are_refused():
 def test_impossible_laws_are_refused(n_values, lie_words):
     with pytest.raises(InvalidParameter):
         RandomizedResponse(n_values, lie_words)
+
+
+def test_machine_integers_are_refused():
+    with pytest.raises(InvalidParameter, match="Python integers, got int and int64"):
+        RandomizedResponse(3, np.int64(2**60))
 
 
 def test_stages_must_fit_together():

@@ -5,7 +5,8 @@ import pytest
 
 import hybriddp
 from hybriddp import BlenderParams, InvalidParameter
-from hybriddp.headlist import HeadList
+from hybriddp.headlist import HeadList, HeadListMechanism
+from hybriddp.simplex import project
 
 
 def log_of(rng, n_users=20_000, n_queries=30):
@@ -34,6 +35,7 @@ def test_release_has_every_part_in_one_shape(rng):
             assert part.values.shape == part.variances.shape == (size,)
             assert (part.variances >= 0).all()
         assert_is_distribution(level)
+        assert level.projected.tolist() == project(level.blended.values).tolist()
         worst = np.minimum(level.optin.variances, level.clients.variances)
         assert (level.blended.variances <= worst * (1 + 1e-12)).all()
     assert release.n_headlist_users + release.n_histogram_users == is_optin.sum()
@@ -60,6 +62,16 @@ def test_optin_users_are_split_at_random(rng):
     assert release.head_list.query_ids.tolist() == [0, 1]
     # Within ten standard errors of a group of 5,000.
     assert release.queries.optin.values == pytest.approx([0.5, 0.5, 0], abs=0.08)
+
+
+def test_list_is_what_the_mechanism_names(rng, monkeypatch):
+    """Were the noisy decision skipped, naming everything would change nothing."""
+    monkeypatch.setattr(HeadListMechanism, "simulate", lambda self, counts, *, rng: counts >= 1)
+    n = 1_000
+    release = hybriddp.simulate(
+        np.arange(n), np.zeros(n, int), np.arange(n) < 40, BlenderParams(max_head_size=n), rng=rng
+    )
+    assert release.head_list.n_queries == 38
 
 
 def test_same_seed_gives_the_same_release_and_another_seed_another(rng):
