@@ -27,7 +27,7 @@ release: $(STAMP)
 test: $(STAMP)
 	$(BIN)/python -m pytest -q
 
-# What to run before a commit: under a minute.
+# What to run before a commit: about a minute.
 check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .

@@ -151,7 +151,7 @@ def _show(release: InMemoryRelease, params: BlenderParams, n_rows: int) -> None:
         console.print("No record was popular enough: more opt-in users or a larger epsilon help.")
     budget, utility = params.budget, release.utility
     console.print(
-        f"\n{len(release.rows)} records of {release.n_queries} queries; everything else together "
+        f"\nRecords: {len(release.rows)}, of {release.n_queries} queries; everything else together "
         f"has probability {release.other_mass:.4f}.\n"
         f"Promise to every user: epsilon {float(budget.epsilon):g}, delta {float(budget.delta):g}, "
         f"when their one record is replaced.\n"
