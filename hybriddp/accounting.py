@@ -22,7 +22,7 @@ from dp_accounting.pld import common, pld_pmf
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from hybriddp.errors import InvalidParameter, UnknownEvent, require, require_count
-from hybriddp.exact import EXACT, exp, float_above
+from hybriddp.exact import EXACT, UPWARDS, exp, float_above
 from hybriddp.noise import DiscreteLaplace
 from hybriddp.params import Budget
 from hybriddp.response import LawPair, RandomizedResponse, two_stage_neighbour_laws, worst_delta
@@ -78,7 +78,8 @@ class HeadListDraw:
     def _leak(self) -> Decimal:
         # P(Y >= T) = a^T/(1+a) for T >= 1, with a = exp(-1/scale) of the very scale that is drawn.
         loss = 1 / Fraction(self.noise_scale)
-        return EXACT.divide(exp(-self.threshold * loss), EXACT.add(1, exp(-loss)))
+        tail = EXACT.divide(exp(-self.threshold * loss), EXACT.add(1, exp(-loss)))
+        return EXACT.multiply(tail, UPWARDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +120,10 @@ class ClientReport:
         share = Fraction(1, self.n_reports)
         delta = worst_delta(self.neighbour_laws(), self.budget.epsilon * share)
         require(
-            Fraction(delta) <= self.budget.delta * share,
+            delta <= self.budget.delta * share,
             f"a report at epsilon {float(self.budget.epsilon * share):.6g} must keep "
             f"delta <= {float(self.budget.delta * share):.6g}",
-            f"{delta:.6g}",
+            f"{float(delta):.6g}",
             "build the response from the budget that is charged",
         )
 

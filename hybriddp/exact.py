@@ -9,6 +9,10 @@ from fractions import Fraction
 
 # Fifty digits leave thirty beyond a 64-bit word, and thirty-four beyond a double.
 EXACT = Context(prec=50)
+# Factors that turn a number known to fifty digits into a bound of the true one. The one downwards
+# is the weaker, so that what was rounded up stays within what is rounded down.
+UPWARDS = EXACT.add(1, Decimal("1e-40"))
+DOWNWARDS = EXACT.subtract(1, Decimal("1e-45"))
 
 
 def decimal_of(value: Fraction) -> Decimal:

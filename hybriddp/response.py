@@ -12,19 +12,15 @@ import math
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Decimal, localcontext
+from decimal import ROUND_CEILING
 from fractions import Fraction
 
 from hybriddp.errors import InvalidParameter, require
-from hybriddp.exact import EXACT, decimal_of, exp
+from hybriddp.exact import DOWNWARDS, EXACT, UPWARDS, decimal_of, exp
 from hybriddp.params import Budget
 
 N_WORDS = 1 << 64
 MAX_VALUES = 1 << 32
-
-# Covers the rounding of exp and of the divisions, so that rounding up to a whole word is rounding
-# up of the true number.
-_NUDGE = EXACT.add(1, Decimal("1e-40"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +65,7 @@ class RandomizedResponse:
             decimal_of((1 - budget.delta / 2) * N_WORDS),
             EXACT.add(exp(budget.epsilon), n_values - 1),
         )
-        lie_words = int(EXACT.multiply(lie, _NUDGE).to_integral_value(ROUND_CEILING))
+        lie_words = int(EXACT.multiply(lie, UPWARDS).to_integral_value(ROUND_CEILING))
         require(
             n_values * lie_words < N_WORDS,
             f"epsilon must be large enough to tell {n_values} values apart",
@@ -174,8 +170,8 @@ class TwoStageResponse:
                 law += [self.query.p_lie / response.n_values] * response.n_values
         return law
 
-    def delta(self, epsilon: Fraction) -> Decimal:
-        """Return the exact delta of one report at this epsilon, over every pair of records."""
+    def delta(self, epsilon: Fraction) -> Fraction:
+        """Return the delta of one report at this epsilon, over every pair of records."""
         return worst_delta(self.neighbour_laws(), epsilon)
 
     def neighbour_laws(self) -> list["LawPair"]:
@@ -244,15 +240,13 @@ def _with_rest(*terms: tuple[Fraction, Fraction, int]) -> LawPair:
     return tuple((p, q, n) for p, q, n in (*terms, (rest, rest, 1)) if n > 0 and p > 0)
 
 
-def worst_delta(pairs: Iterable[LawPair], epsilon: Fraction) -> Decimal:
-    """Return the largest hockey-stick divergence sum max(p - e^epsilon q, 0) of the pairs."""
-    with localcontext(EXACT):
-        scale = exp(epsilon)
-        return max(
-            sum((n * _excess(p, q, scale) for p, q, n in pair), Decimal(0)) for pair in pairs
-        )
+def worst_delta(pairs: Iterable[LawPair], epsilon: Fraction) -> Fraction:
+    """Return the largest hockey-stick divergence sum max(p - e^epsilon q, 0) of the pairs.
 
-
-def _excess(p: Fraction, q: Fraction, scale: Decimal) -> Decimal:
-    """max(p - e^epsilon q, 0), one term of a hockey-stick divergence."""
-    return max(decimal_of(p) - scale * decimal_of(q), Decimal(0))
+    e^epsilon is rounded down and all else is exact, so the result is never below the true one.
+    """
+    scale = Fraction(EXACT.multiply(exp(epsilon), DOWNWARDS))
+    return max(
+        sum((n * max(p - scale * q, Fraction(0)) for p, q, n in pair), Fraction(0))
+        for pair in pairs
+    )
