@@ -85,7 +85,9 @@ class HeadListMechanism:
             "no threshold can hide a record of one user completely; use for example 1e-5",
         )
         noise = DiscreteLaplace.for_epsilon(budget.epsilon, REPLACE_ONE_SENSITIVITY)
-        tau = 1 - noise.scale * math.log(budget.delta)  # at least 1, since delta < 1
+        # Logarithms of the integers, since a tiny delta has no float; tau >= 1, since delta < 1.
+        log_delta = math.log(budget.delta.numerator) - math.log(budget.delta.denominator)
+        tau = 1 - noise.scale * log_delta
         return cls(budget, noise, math.floor(tau))
 
     @property
@@ -104,7 +106,8 @@ class HeadListMechanism:
           Neighbours  one user's record replaced by any other record or none
           Guarantee   `budget`; the event refuses noise or a threshold that costs more
           Assumes     each user added at most 1 to one count; records that nobody holds are
-                      absent; the order of the records does not depend on the log's order
+                      absent; only the named records leave, in an order that does not depend on
+                      the log's (how many records occur, the mask's length, is private)
           Excludes    timing and memory, which grow with the number of records
           Charged as  accounting.HeadListDraw
           Reference   JPC19 figure 3, theorem 3.1; docs/proofs/create_head_list.md

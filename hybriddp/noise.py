@@ -18,6 +18,9 @@ from hybriddp.errors import require
 dp.enable_features("contrib")
 
 
+LEAST_EPSILON = Fraction(1, 10**9)
+
+
 @lru_cache(maxsize=64)
 def _measurement(scale: float) -> dp.Measurement:
     # On integers make_laplace is the discrete Laplace of Canonne, Kamath, Steinke (2020), drawn
@@ -49,6 +52,12 @@ class DiscreteLaplace:
         l1_sensitivity/epsilon rounded to a float may be a hair too small; step up until
         OpenDP's own privacy map agrees.
         """
+        require(
+            epsilon >= LEAST_EPSILON,
+            f"epsilon must be at least {float(LEAST_EPSILON):g} for noisy counts",
+            f"{epsilon.numerator}/{epsilon.denominator}",
+            "below it the noise drowns any log",
+        )
         noise = cls(float(l1_sensitivity / epsilon))
         while noise.epsilon(l1_sensitivity) > epsilon:
             noise = cls(math.nextafter(noise.scale, math.inf))

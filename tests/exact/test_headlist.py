@@ -125,6 +125,12 @@ def test_counts_of_another_type_are_refused_without_quoting_them(counts):
     assert not {"12345", "secret", "92233"} & set(str(caught.value).split())
 
 
+def test_extreme_budgets_work_or_say_what_is_wrong():
+    assert HeadListMechanism.for_budget(Budget(4, Fraction(1, 10**330))).threshold == 380
+    with pytest.raises(InvalidParameter, match="epsilon must be at least 1e-09"):
+        HeadListMechanism.for_budget(Budget(Fraction(1, 10**320), "1e-5"))
+
+
 def test_counts_below_one_are_refused():
     mechanism = HeadListMechanism.for_budget(Budget(4, "1e-5"))
     with pytest.raises(InvalidParameter, match="only the records that occur"):
