@@ -28,11 +28,10 @@ def blend(optin: Estimate, clients: Estimate) -> Estimate:
         "a negative or undefined one",
         "a variance below 0 would weigh a source outside [0, 1]",
     )
-    w = np.full(v_O.shape, 0.5)
     differs = (v_O != v_C) & ~(np.isinf(v_O) & np.isinf(v_C))
     # v_C/(v_O + v_C), written so that an infinity on either side comes out as 0 or 1.
     ratio = np.divide(v_O, v_C, out=np.full(v_O.shape, np.inf), where=differs & (v_C > 0))
-    w = np.where(differs, 1 / (1 + ratio), w)
+    w = np.where(differs, 1 / (1 + ratio), 0.5)
     values = _weigh(w, optin.values) + _weigh(1 - w, clients.values)
     variances = _weigh(w**2, v_O) + _weigh((1 - w) ** 2, v_C)
     return Estimate(values, variances)
