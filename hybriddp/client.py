@@ -8,6 +8,7 @@ from itertools import accumulate
 from secrets import randbelow
 
 from hybriddp.errors import require
+from hybriddp.normalise import normalise_query, normalise_url
 from hybriddp.params import BlenderParams
 from hybriddp.response import TwoStageResponse
 
@@ -18,7 +19,8 @@ class Client:
     """LocalAlg for one published head list, on strings (JPC19 figure 6).
 
     Cells are numbered as in the head list: the urls of the first query, its wildcard url, the
-    urls of the second query, ..., and last <*,*>.
+    urls of the second query, ..., and last <*,*>. The texts of a published list are normalised;
+    those of records are normalised here.
     """
 
     def __init__(self, head_list: Mapping[str, Sequence[str]], params: BlenderParams) -> None:
@@ -67,7 +69,7 @@ class Client:
         return len(self._urls), 0
 
     def _cell(self, record: Record) -> tuple[int, int]:
-        query, url = record
+        query, url = normalise_query(record[0]), normalise_url(record[1])
         if query not in self._urls:
             return self._wildcard
         urls = self._urls[query]

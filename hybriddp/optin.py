@@ -110,6 +110,32 @@ def sum_by_query(head_list: HeadList, record_values: FloatArray) -> FloatArray:
     return np.add.reduceat(record_values, starts, axis=-1)
 
 
+def estimate_queries(
+    head_list: HeadList, optin: Estimate, n_users: int, noise_variance: float
+) -> Estimate:
+    """Return the opt-in estimate of every query, * last (JPC19 section 4.2).
+
+    The sum over urls, with the variance formula applied to that sum.
+
+    Privacy claim: none; post-processing of an OptinHistogram draw.
+    """
+    marginals = sum_by_query(head_list, optin.values)
+    return Estimate(marginals, estimate_variance(marginals, n_users, noise_variance))
+
+
+def on_client_cells(head_list: HeadList, optin: Estimate) -> Estimate:
+    """Bring the opt-in estimate to the clients' cells.
+
+    In strategy `paper` the opt-in group knows nothing about <q,*>: infinite variance there.
+
+    Privacy claim: none; post-processing of an OptinHistogram draw.
+    """
+    values, variances = np.zeros(head_list.n_cells), np.full(head_list.n_cells, np.inf)
+    cells = np.append(head_list.record_cells, head_list.n_cells - 1)
+    values[cells], variances[cells] = optin.values, optin.variances
+    return Estimate(values, variances)
+
+
 def trim(
     head_list: HeadList, optin: Estimate, max_head_size: int, n_users: int, noise_variance: float
 ) -> tuple[HeadList, Estimate]:

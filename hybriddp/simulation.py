@@ -18,8 +18,8 @@ from hybriddp.optin import (
     HistogramMechanism,
     count_listed_records,
     estimate_optin,
-    estimate_variance,
-    sum_by_query,
+    estimate_queries,
+    on_client_cells,
     trim,
 )
 from hybriddp.params import BlenderParams
@@ -110,19 +110,9 @@ def combine(
 
     Privacy claim: none; post-processing of both groups' estimates.
     """
-    records = _level(_on_client_cells(head_list, optin_records), clients.cells)
-    # JPC19 section 4.2: the sum over urls, with the variance formula applied to that sum.
-    marginals = sum_by_query(head_list, optin_records.values)
-    spread = estimate_variance(marginals, n_histogram_users, noise_variance)
-    return records, _level(Estimate(marginals, spread), clients.queries)
-
-
-def _on_client_cells(head_list: HeadList, optin: Estimate) -> Estimate:
-    # In strategy `paper` the opt-in group knows nothing about <q,*>: infinite variance there.
-    values, variances = np.zeros(head_list.n_cells), np.full(head_list.n_cells, np.inf)
-    cells = np.append(head_list.record_cells, head_list.n_cells - 1)
-    values[cells], variances[cells] = optin.values, optin.variances
-    return Estimate(values, variances)
+    records = _level(on_client_cells(head_list, optin_records), clients.cells)
+    optin_queries = estimate_queries(head_list, optin_records, n_histogram_users, noise_variance)
+    return records, _level(optin_queries, clients.queries)
 
 
 def _level(optin: Estimate, clients: Estimate) -> Level:

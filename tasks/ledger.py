@@ -185,6 +185,27 @@ class Ledger:
         )  # fmt: skip
         return entry
 
+    def note(self, kind: Kind, payload: Mapping[str, Any], *, subject: str = "") -> Entry:
+        """Write a row that is about no release: the policy, or what a person decided."""
+        while True:
+            head = self.head()
+            try:
+                # Its own place in the chain makes the row unique: a person may come and go.
+                return self.append(
+                    kind, "", head.seq + 1, payload, draw=subject, expected_head=head
+                )
+            except LedgerMoved:
+                continue
+
+    def attempts(self, release_id: str) -> list[int]:
+        """Return the numbers of a release's attempts, oldest first."""
+        with self._connect() as connection:
+            rows = connection.execute(
+                "select distinct attempt from entries where release_id = ? order by attempt",
+                (release_id,),
+            )
+            return [attempt for (attempt,) in rows]
+
     def verify(self, published_heads: tuple[Head, ...] = ()) -> Head:
         """Check the chain, the order of every release's steps, and that no published head is lost.
 

@@ -1,8 +1,11 @@
 """Which step of a release may follow which: the ledger's state machine, without the ledger.
 
 Draws go RESERVED -> DRAW_STARTED -> DRAWN. A release ends PUBLISHED or WITHHELD, and a published
-one may be WITHDRAWN later. It can be VOIDED only before its first draw has started: what was
-started is spent, whether or not it was finished.
+one may be REVISED (other post-processing of the same draws) and WITHDRAWN later. It can be VOIDED
+only before its first draw has started: what was started is spent, whether or not it was finished.
+
+Three kinds of row are about people or everybody instead of a release: OPTED_OUT, OPTED_IN and
+ERASED name an account, POLICY sets the caps.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +23,16 @@ class Kind(StrEnum):
     DRAWN = "DRAWN"
     PUBLISHED = "PUBLISHED"
     WITHHELD = "WITHHELD"
+    REVISED = "REVISED"
     WITHDRAWN = "WITHDRAWN"
+    POLICY = "POLICY"
+    OPTED_OUT = "OPTED_OUT"
+    OPTED_IN = "OPTED_IN"
+    ERASED = "ERASED"
+
+
+# Rows that stand for themselves; each is its own "attempt" of no release.
+NOTES = (Kind.POLICY, Kind.OPTED_OUT, Kind.OPTED_IN, Kind.ERASED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +44,7 @@ class Entry:
     kind: Kind
     release_id: str
     attempt: int
-    draw: str  # the group that was drawn from; empty for rows about a whole release
+    draw: str  # the group drawn from, a revision's number, an account; else empty
     payload: Mapping[str, Any]
     previous: str
     hash: str
@@ -107,6 +119,11 @@ RULES: Mapping[Kind, tuple[str, Callable[[Attempt, str], bool]]] = {
         "an open reservation with every draw drawn",
         lambda a, _: _is_complete(a) and not _is_closed(a),
     ),
+    Kind.REVISED: (
+        "a published release that was not withdrawn",
+        lambda a, _: a.has(Kind.PUBLISHED) and not a.has(Kind.WITHDRAWN),
+    ),
+    **{kind: ("a row of its own", lambda a, _: not a.entries) for kind in NOTES},
     Kind.WITHDRAWN: (
         "a published release that was not withdrawn before",
         lambda a, _: a.has(Kind.PUBLISHED) and not a.has(Kind.WITHDRAWN),

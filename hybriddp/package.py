@@ -1,0 +1,246 @@
+"""The collection package: the signed head list on which devices report.
+
+Standard library only. A package is a directory with `package.json` in canonical form, so that
+equal packages have equal bytes, and `package.sig`, the curator's signature.
+"""
+
+import json
+import re
+import reprlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from hybriddp import ed25519
+from hybriddp.errors import InvalidParameter, require
+from hybriddp.normalise import NORMALISATION, normalise_query, normalise_url
+from hybriddp.params import BlenderParams
+
+SCHEMA_VERSION = 1
+STRATEGY = "paper"
+MAX_BYTES = 16 * 2**20
+# Cells that a device sends at most; many more would keep it busy after it was charged.
+MAX_REPORTS = 1_000
+PACKAGE_FILE = "package.json"
+SIGNATURE_FILE = "package.sig"
+
+# Signed in front of the package, so that no signature of another kind of file, such as a
+# release's manifest by the same key, can pass for one of a package.
+SIGNING_CONTEXT = b"hybriddp collection package v1\n"
+
+# verify(public_key, message, signature)
+Verify = Callable[[bytes, bytes, bytes], bool]
+
+_RELEASE_ID = re.compile(r"[0-9a-f]{16,128}")
+# Products, epochs and locales name directories.
+_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
+# Nothing like 1e999999999, which would take for ever to read.
+_FRACTION = re.compile(r"[0-9]{1,1000}(/[0-9]{1,1000})?")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_REMEDY = "fetch a package that the curator published"
+
+_KEYS = {
+    "schema_version", "release_id", "product", "epoch", "locale", "strategy", "parameters",
+    "normalisation", "head_list",
+}  # fmt: skip
+_FRACTION_KEYS = {"epsilon", "delta", "headlist_user_fraction", "query_budget_fraction"}
+_COUNT_KEYS = {"max_head_size", "max_records_client"}
+
+
+def canonical_json(value: object) -> bytes:
+    """Return the one form in which this project writes JSON: sorted, compact, ASCII, one line."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return text.encode("ascii") + b"\n"
+
+
+def signed_bytes(data: bytes) -> bytes:
+    """Return what the curator signs for a package.json with these bytes."""
+    return SIGNING_CONTEXT + data
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionPackage:
+    """A head list, in the order of its cells, and the parameters of the reports on it."""
+
+    release_id: str
+    product: str
+    epoch: str
+    locale: str
+    params: BlenderParams
+    head_list: tuple[tuple[str, tuple[str, ...]], ...]
+
+    def __post_init__(self) -> None:
+        _check_text("release_id", self.release_id, _RELEASE_ID)
+        for name in ("product", "epoch", "locale"):
+            _check_text(name, getattr(self, name), _NAME)
+        for name, size, limit in (
+            ("the number of queries", len(self.head_list), self.params.max_head_size),
+            ("max_records_client", self.params.max_records_client, MAX_REPORTS),
+        ):
+            require(size <= limit, f"{name} must be at most {limit}", "more", _REMEDY)
+        _check_texts("queries", [query for query, _ in self.head_list], normalise_query)
+        for _, urls in self.head_list:
+            _check_texts("urls of a query", urls, normalise_url)
+
+    def head_list_mapping(self) -> dict[str, tuple[str, ...]]:
+        """Return the urls of each query, both in the order of their cells."""
+        return dict(self.head_list)
+
+    def to_bytes(self) -> bytes:
+        """Return the contents of package.json."""
+        data = canonical_json(
+            {
+                "schema_version": SCHEMA_VERSION,
+                "release_id": self.release_id,
+                "product": self.product,
+                "epoch": self.epoch,
+                "locale": self.locale,
+                "strategy": STRATEGY,
+                "parameters": {
+                    "epsilon": str(self.params.budget.epsilon),
+                    "delta": str(self.params.budget.delta),
+                    "max_head_size": self.params.max_head_size,
+                    "headlist_user_fraction": str(self.params.headlist_user_fraction),
+                    "query_budget_fraction": str(self.params.query_budget_fraction),
+                    "max_records_client": self.params.max_records_client,
+                },
+                "normalisation": NORMALISATION,
+                "head_list": [{"query": query, "urls": urls} for query, urls in self.head_list],
+            }
+        )
+        _check_size(PACKAGE_FILE, data, MAX_BYTES)
+        return data
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "CollectionPackage":
+        """Read a package.json that is exactly what `to_bytes` writes; refuse anything else."""
+        _check_size(PACKAGE_FILE, data, MAX_BYTES)
+        fields = _object(PACKAGE_FILE, _parse(data), _KEYS)
+        for name, known in (
+            ("schema_version", SCHEMA_VERSION),
+            ("strategy", STRATEGY),
+            ("normalisation", NORMALISATION),
+        ):
+            value = fields[name]
+            require(
+                type(value) is type(known) and value == known,
+                f"{name} must be {known!r}",
+                reprlib.repr(value),
+                "another version of hybriddp may know it",
+            )
+        package = cls(
+            release_id=fields["release_id"],
+            product=fields["product"],
+            epoch=fields["epoch"],
+            locale=fields["locale"],
+            params=_read_params(fields["parameters"]),
+            head_list=tuple(_read_query(item) for item in _list("head_list", fields["head_list"])),
+        )
+        # Keys given twice, other white space, 8/2 for 4: one package, one form.
+        require(
+            package.to_bytes() == data, f"{PACKAGE_FILE} must be canonical", "another form", _REMEDY
+        )
+        return package
+
+
+def read_package(
+    directory: str | PathLike[str], public_key: bytes, verify: Verify = ed25519.verify
+) -> CollectionPackage:
+    """Read a package after checking its signature; not a byte is parsed before.
+
+    `verify` may be any strict Ed25519 check that returns True for a good signature.
+    """
+    require(
+        len(public_key) == ed25519.PUBLIC_KEY_BYTES,
+        f"public_key must be the {ed25519.PUBLIC_KEY_BYTES} raw bytes of an Ed25519 key",
+        f"{len(public_key)} bytes",
+        "take the curator's public key",
+    )
+    data = _read_file(Path(directory) / PACKAGE_FILE, MAX_BYTES)
+    signature = _read_file(Path(directory) / SIGNATURE_FILE, ed25519.SIGNATURE_BYTES)
+    require(
+        verify(public_key, signed_bytes(data), signature) is True,
+        f"{SIGNATURE_FILE} must be the signature of {PACKAGE_FILE} by the given key",
+        "another",
+        f"{_REMEDY}, and check that the key is the curator's",
+    )
+    return CollectionPackage.from_bytes(data)
+
+
+def _read_file(path: Path, max_bytes: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            data = file.read(max_bytes + 1)
+    except OSError as error:
+        raise InvalidParameter(
+            f"{path.name} must be readable, got {error.strerror}; {_REMEDY}."
+        ) from None
+    _check_size(path.name, data, max_bytes)
+    return data
+
+
+def _parse(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        raise InvalidParameter(
+            f"{PACKAGE_FILE} must be JSON, got something else; {_REMEDY}."
+        ) from None
+
+
+def _read_params(value: Any) -> BlenderParams:
+    fields = _object("parameters", value, _FRACTION_KEYS | _COUNT_KEYS)
+    for name in _FRACTION_KEYS:
+        _check_text(name, fields[name], _FRACTION)
+    for name in _COUNT_KEYS:
+        require(
+            type(fields[name]) is int, f"{name} must be a whole number", "another value", _REMEDY
+        )
+    return BlenderParams(**fields)
+
+
+def _read_query(value: Any) -> tuple[str, tuple[str, ...]]:
+    fields = _object("a query of head_list", value, {"query", "urls"})
+    return fields["query"], tuple(_list("urls", fields["urls"]))
+
+
+def _object(name: str, value: Any, keys: set[str]) -> dict[str, Any]:
+    found = set(value) if isinstance(value, dict) else set()
+    require(
+        found == keys,
+        f"{name} must be an object with the keys {', '.join(sorted(keys))}",
+        f"{len(keys - found)} missing and {len(found - keys)} unknown",
+        _REMEDY,
+    )
+    return dict(value)
+
+
+def _list(name: str, value: Any) -> list[Any]:
+    require(isinstance(value, list), f"{name} must be a list", "something else", _REMEDY)
+    return list(value)
+
+
+def _check_size(name: str, data: bytes, max_bytes: int) -> None:
+    require(len(data) <= max_bytes, f"{name} must hold at most {max_bytes} bytes", "more", _REMEDY)
+
+
+def _check_text(name: str, value: object, pattern: re.Pattern[str]) -> None:
+    require(
+        isinstance(value, str) and pattern.fullmatch(value) is not None,
+        f"{name} must be a text like {pattern.pattern}",
+        reprlib.repr(value),
+        _REMEDY,
+    )
+
+
+def _check_texts(name: str, texts: list[str] | tuple[str, ...], rule: Callable[[str], str]) -> None:
+    require(
+        # A lone surrogate is no character; no UTF-8 file can hold it.
+        all(isinstance(t, str) and rule(t) == t and not _SURROGATE.search(t) for t in texts),
+        f"{name} must be texts normalised by {NORMALISATION}",
+        "another",
+        f"normalise them with hybriddp.normalise, or {_REMEDY}",
+    )
+    require(len(set(texts)) == len(texts), f"{name} must be different", "one twice", _REMEDY)

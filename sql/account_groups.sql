@@ -1,0 +1,2 @@
+-- Grain: one row for each participation file that names one account.
+select file, cohort from participation where account = $account

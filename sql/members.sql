@@ -1,0 +1,18 @@
+-- Grain: one row for each member: every person that the log names, whatever their rows are worth.
+with named as (
+    select person, optin, 1 as n_rows from stg_search_log
+    union all
+    select person, null, 0 from broken_lines
+)
+
+select
+    person,
+    -- Opted in only if every row that says something says so.
+    coalesce(
+        bool_and(lower(trim(optin)) in ('1', 'true', 't', 'yes', 'y')) filter (optin is not null),
+        false
+    ) as is_optin,
+    sum(n_rows) as n_rows
+from named
+where coalesce(person, '') <> ''
+group by person

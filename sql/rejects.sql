@@ -1,0 +1,10 @@
+-- Grain: one row for each line of the log that was left out, with the reason and no value.
+-- `line` is the line in the file, `row_id` the position among the rows that were read.
+select file_id, line, cast(null as bigint) as row_id, reason
+from broken_lines
+
+union all
+
+select cast(null as ubigint), cast(null as ubigint), rowid, reason
+from stg_search_log
+where reason is not null

@@ -1,0 +1,84 @@
+"""Who could serve in a release, in which group, and with which record. Everything is private."""
+
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+
+from tasks.engine import Engine, open_warehouse
+from tasks.keys import Keyring
+from tasks.ledger_rules import Entry, Kind
+from tasks.normalisation import normalise_records
+from tasks.run import Run
+
+_WORDS = 2**64
+# Sorts after every hexadecimal digit: the limit that lets everybody pass.
+_ABOVE_ALL_HASHES = "g"
+ACCOUNT_BYTES = 16
+
+
+def choose_cohorts(run: Run) -> None:
+    """Put every member who serves into a group, and choose and normalise their records."""
+    if not run.needs_the_log:
+        return
+    with open_warehouse(run.home.warehouse(run.release_id)) as engine:
+        if engine.has("records"):  # written last: an earlier run came this far
+            return
+        assign_groups(engine, run)
+        engine.step("chosen_records", max_records_client=run.request.max_records_client)
+        engine.map("chosen_records", normalise_records, "records")
+
+
+def assign_groups(engine: Engine, run: Run) -> None:
+    """Fill `candidates`: who serves in this epoch and in which group."""
+    request, keys = run.request, Keyring.open(run.home)
+    pads = {"account": keys.account.pads(), "cohort": keys.cohort.pads()}
+    engine.put(
+        "secrets",
+        pa.table(
+            {
+                f"{name}_{side}": pa.array([pad], pa.binary())
+                for name, both in pads.items()
+                for side, pad in zip(("inner", "outer"), both, strict=True)
+            }
+        ),
+    )
+    engine.step("accounts", context="/".join((request.product, request.epoch, request.locale)))
+    engine.step("candidates", **_limits(run))
+
+
+def _limits(run: Run) -> dict[str, Any]:
+    request, params = run.request, run.request.params()
+    slot, n_slots = run.epoch.index % request.rotation, request.rotation
+    source = request.optin_source
+    by_hash = source.startswith("hash ")
+    return {
+        "optin_by_hash": by_hash,
+        "optin_below": hex_below(Fraction(source.removeprefix("hash "))) if by_hash else "",
+        "everybody_opts_in": source == "everybody in the log",
+        "headlist_below": hex_below(params.headlist_user_fraction),
+        "slot_from": hex_below(Fraction(slot, n_slots)),
+        "slot_below": hex_below(Fraction(slot + 1, n_slots)),
+        "optin_only": request.clients == "reports",
+    }
+
+
+def hex_below(fraction: Fraction) -> str:
+    """Return the limit that this share of all 16-digit hexadecimal texts lies below."""
+    words = int(fraction * _WORDS)
+    return _ABOVE_ALL_HASHES if words >= _WORDS else f"{words:016x}"
+
+
+def account_of(keys: Keyring, person: str) -> bytes:
+    """Return a person's account, as `sql/accounts.sql` computes it."""
+    return bytes.fromhex(keys.account.digest(person.strip().encode()))[:ACCOUNT_BYTES]
+
+
+def stopped_accounts(entries: list[Entry]) -> list[bytes]:
+    """Return the accounts whose owners opted out or were erased, and did not come back."""
+    newest = {
+        entry.draw: entry.kind
+        for entry in entries
+        if entry.kind in (Kind.OPTED_OUT, Kind.OPTED_IN, Kind.ERASED)
+    }
+    return [bytes.fromhex(account) for account, kind in newest.items() if kind != Kind.OPTED_IN]

@@ -1,0 +1,194 @@
+"""The seam between our SQL and the engine that runs it; DuckDB is the engine.
+
+A step is one file of `sql/`, run as `create table <name> as <file>`. Parameters are bound,
+never pasted, and secrets come in as tables: SQL text lands in plans, logs and errors.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import Any, Protocol
+
+import duckdb
+import pyarrow as pa
+
+from hybriddp.errors import HybridDPError
+from tasks.log_files import Source
+
+SQL = Path(__file__).parents[1] / "sql"
+Kernel = Callable[[pa.RecordBatch], pa.RecordBatch]
+
+# Under 4 GB for the whole process: DuckDB spills what does not fit.
+_MEMORY_LIMIT = "2GB"
+_ROWS_PER_BATCH = 1 << 17
+# A longer line is rejected by the reader; a query of a megabyte is read, and rejected by name.
+_MAX_LINE_BYTES = 4_000_000
+DELIMITERS = {"tsv": "\t", "csv": ","}
+
+
+class EngineFailed(HybridDPError):
+    """A step of SQL failed; engines quote rows in their errors, so the reason is its class only."""
+
+
+class Engine(Protocol):
+    """What the tasks ask of an engine."""
+
+    def read(self, name: str, source: Source, columns: Mapping[str, str | None]) -> None:
+        """Make files visible to SQL: for each name, a column of theirs as text, or nulls."""
+
+    def read_sealed(self, name: str, files: Sequence[Path]) -> None:
+        """Make Parquet files visible to SQL as they are, with the stem of each name as `file`."""
+
+    def seal(self, name: str, path: Path) -> None:
+        """Write a result as a Parquet file, in its order."""
+
+    def put(self, name: str, table: pa.Table) -> None:
+        """Make an Arrow table visible to SQL, without storing it."""
+
+    def step(self, name: str, *, sql: str | None = None, **params: Any) -> None:
+        """Run a file of `sql/` (by default the one of this name) and keep its result."""
+
+    def fetch(self, name: str) -> pa.Table:
+        """Return a result."""
+
+    def map(self, name: str, kernel: Kernel, result: str) -> None:
+        """Apply a kernel to a result, batch by batch, and keep what comes out."""
+
+    def has(self, name: str) -> bool:
+        """Whether a result of this name is kept."""
+
+
+class DuckDBEngine:
+    """DuckDB on one file."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+
+    def read(self, name: str, source: Source, columns: Mapping[str, str | None]) -> None:
+        """Make files visible to SQL: for each name, a column of theirs as text, or nulls."""
+        selected = ", ".join(
+            f"cast({_quoted(column, chr(34)) if column else 'null'} as varchar) as {wanted}"
+            for wanted, column in columns.items()
+        )
+        with _silent(name):
+            self._connection.execute(
+                f"create or replace temp view {name} as select {selected} from {_reader(source)}"
+            )
+
+    def read_sealed(self, name: str, files: Sequence[Path]) -> None:
+        """Make Parquet files visible to SQL as they are, with the stem of each name as `file`."""
+        paths = ", ".join(_quoted(str(file)) for file in files)
+        with _silent(name):
+            self._connection.execute(
+                f"create or replace temp view {name} as select * exclude (filename), "
+                f"parse_filename(filename, true) as file "
+                f"from read_parquet([{paths}], filename = true)"
+            )
+
+    def seal(self, name: str, path: Path) -> None:
+        """Write a result as a Parquet file, in its order."""
+        with _silent(name):
+            self._connection.execute(
+                f"copy {name} to {_quoted(str(path))} (format parquet, compression zstd)"
+            )
+
+    def put(self, name: str, table: pa.Table) -> None:
+        """Make an Arrow table visible to SQL, without storing it."""
+        with _silent(name):
+            self._connection.register(name, table)
+
+    def step(self, name: str, *, sql: str | None = None, **params: Any) -> None:
+        """Run a file of `sql/` (by default the one of this name) and keep its result."""
+        text = (SQL / f"{sql or name}.sql").read_text(encoding="utf-8")
+        with _silent(name):
+            self._connection.execute(f"create or replace table {name} as {text}", params)
+
+    def fetch(self, name: str) -> pa.Table:
+        """Return a result."""
+        with _silent(name):
+            return self._connection.table(name).to_arrow_table()
+
+    def map(self, name: str, kernel: Kernel, result: str) -> None:
+        """Apply a kernel to a result, batch by batch, and keep what comes out."""
+        with _silent(result):
+            # A cursor reads while the connection writes.
+            source = self._connection.cursor().table(name).to_arrow_reader(_ROWS_PER_BATCH)
+            nothing = pa.RecordBatch.from_pylist([], schema=source.schema)
+            self._connection.execute(f"drop table if exists {result}")
+            for position, batch in enumerate(chain([nothing], source)):
+                mapped = pa.Table.from_batches([kernel(batch)])
+                self._connection.register("mapped_batch", mapped)
+                verb = f"insert into {result}" if position else f"create table {result} as"
+                self._connection.execute(f"{verb} select * from mapped_batch")
+                self._connection.unregister("mapped_batch")
+
+    def has(self, name: str) -> bool:
+        """Whether a result of this name is kept."""
+        with _silent(name):
+            # DuckDB counts a result as unfinished until it was fetched to its end.
+            found = self._connection.execute(
+                "select 1 from duckdb_tables() where table_name = $name", {"name": name}
+            ).fetchall()
+        return bool(found)
+
+
+def _reader(source: Source) -> str:
+    """Return DuckDB's table function for these files; every column is read as text."""
+    files = "[" + ", ".join(_quoted(str(file)) for file in source.files) + "]"
+    if source.dialect == "parquet":
+        return f"read_parquet({files})"
+    types = ", ".join(f"{_quoted(column)}: 'VARCHAR'" for column in source.columns)
+    # AOL's format knows no quotes: one in a query is a character like any other.
+    quote = "quote = '\"', escape = '\"'" if source.dialect == "csv" else "quote = '', escape = ''"
+    return (
+        f"read_csv({files}, delim = {_quoted(DELIMITERS[source.dialect])}, header = true, {quote}, "
+        f"columns = {{{types}}}, auto_detect = false, store_rejects = true, rejects_limit = 0, "
+        f"max_line_size = {_MAX_LINE_BYTES})"
+    )
+
+
+def _quoted(text: str, mark: str = "'") -> str:
+    return mark + text.replace(mark, mark + mark) + mark
+
+
+@contextmanager
+def _silent(step: str) -> Iterator[None]:
+    """Turn an engine's error into one that quotes nothing."""
+    try:
+        yield
+    except duckdb.OutOfMemoryException:
+        raise EngineFailed(
+            f"step {step} ran out of memory or disk; free some space, or give the machine more."
+        ) from None
+    except duckdb.Error as error:
+        raise EngineFailed(
+            f"step {step} failed in DuckDB ({type(error).__name__}); its message may quote the log "
+            "and is not shown. Run `hybriddp doctor`, then look at the log with DuckDB yourself."
+        ) from None
+
+
+@contextmanager
+def open_warehouse(folder: Path) -> Iterator[DuckDBEngine]:
+    """Open the DuckDB file of a release at work; everything that it spills stays beside it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        connection = duckdb.connect(
+            str(folder / "warehouse.duckdb"),
+            config={
+                "memory_limit": _MEMORY_LIMIT,
+                "temp_directory": str(folder / "spill"),
+                "preserve_insertion_order": True,
+                "autoinstall_known_extensions": False,
+                "autoload_known_extensions": False,
+            },
+        )
+    except duckdb.IOException:
+        raise EngineFailed(
+            f"the warehouse in {folder} is in use or damaged; wait for the other run of this "
+            "release, or remove the folder: it is made again from the log."
+        ) from None
+    try:
+        yield DuckDBEngine(connection)
+    finally:
+        connection.close()

@@ -1,0 +1,73 @@
+"""Epochs: the days, weeks or months that releases are made for."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+from hybriddp.errors import InvalidParameter
+
+_FORMS = {
+    "day": re.compile(r"(\d{4})-(\d{2})-(\d{2})"),
+    "week": re.compile(r"(\d{4})-W(\d{2})"),
+    "month": re.compile(r"(\d{4})-(\d{2})"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """One period; `index` counts periods of its kind without gaps, which rotation needs."""
+
+    kind: str
+    start: date
+
+    @classmethod
+    def parse(cls, text: str) -> "Epoch":
+        """Read 2026-W46 (ISO week), 2026-11 or 2026-11-16."""
+        for kind, form in _FORMS.items():
+            match = form.fullmatch(text)
+            if match:
+                try:
+                    return cls(kind, _first_day(kind, *map(int, match.groups())))
+                except ValueError:
+                    break  # a thirteenth month, a 54th week
+        raise InvalidParameter(
+            f"epoch must be a week, month or day of the calendar, got {text!r}; "
+            "write it like 2026-W46, 2026-11 or 2026-11-16."
+        )
+
+    @classmethod
+    def containing(cls, kind: str, moment: datetime) -> "Epoch":
+        """Return the period of this kind that a moment lies in."""
+        day = moment.astimezone(UTC).date()
+        match kind:
+            case "week":
+                return cls(kind, day - timedelta(days=day.weekday()))
+            case "month":
+                return cls(kind, day.replace(day=1))
+            case _:
+                return cls(kind, day)
+
+    @property
+    def index(self) -> int:
+        """Number of this period among all of its kind."""
+        match self.kind:
+            case "week":
+                return self.start.toordinal() // 7
+            case "month":
+                return self.start.year * 12 + self.start.month - 1
+            case _:
+                return self.start.toordinal()
+
+    def __str__(self) -> str:
+        match self.kind:
+            case "week":
+                year, week, _ = self.start.isocalendar()
+                return f"{year}-W{week:02d}"
+            case "month":
+                return f"{self.start:%Y-%m}"
+            case _:
+                return self.start.isoformat()
+
+
+def _first_day(kind: str, year: int, part: int = 1, day: int = 1) -> date:
+    return date.fromisocalendar(year, part, 1) if kind == "week" else date(year, part, day)

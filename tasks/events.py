@@ -1,0 +1,52 @@
+"""Events of the accounting as JSON, for the ledger's rows, and back."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hybriddp.accounting import ClientReport, Event, HeadListDraw, OptinHistogram
+from hybriddp.errors import UnknownEvent
+from hybriddp.params import Budget
+from hybriddp.response import RandomizedResponse
+
+
+def to_json(event: Event) -> dict[str, Any]:
+    """Write an event with exact numbers: fractions as text, floats as hexadecimal."""
+    fields: dict[str, Any] = {
+        "type": type(event).__name__,
+        "epsilon": str(event.budget.epsilon),
+        "delta": str(event.budget.delta),
+    }
+    match event:
+        case HeadListDraw():
+            fields |= {"noise_scale": event.noise_scale.hex(), "threshold": event.threshold}
+        case OptinHistogram():
+            fields |= {"noise_scale": event.noise_scale.hex()}
+        case ClientReport():
+            fields |= {
+                "query": _response(event.query),
+                "urls": [_response(url) for url in event.urls],
+                "n_reports": event.n_reports,
+            }
+    return fields
+
+
+def from_json(fields: Mapping[str, Any]) -> Event:
+    """Rebuild an event; it checks again that it keeps its budget."""
+    budget = Budget(fields["epsilon"], fields["delta"])
+    match fields["type"]:
+        case "HeadListDraw":
+            scale = float.fromhex(fields["noise_scale"])
+            return HeadListDraw(budget, scale, fields["threshold"])
+        case "OptinHistogram":
+            return OptinHistogram(budget, float.fromhex(fields["noise_scale"]))
+        case "ClientReport":
+            urls = tuple(RandomizedResponse(*url) for url in fields["urls"])
+            query = RandomizedResponse(*fields["query"])
+            return ClientReport(budget, query, urls, fields["n_reports"])
+    raise UnknownEvent(
+        "the ledger holds an event that this version does not know; update hybriddp."
+    )
+
+
+def _response(response: RandomizedResponse) -> list[int]:
+    return [response.n_values, response.lie_words]

@@ -1,0 +1,134 @@
+"""Where everything lives: three zones under one directory, and writes that are whole or absent."""
+
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+_CURATOR_ONLY = 0o700
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The private zone, the measurements and the public zone (design: three zones on disk)."""
+
+    root: Path
+
+    @classmethod
+    def open(cls, root: str | os.PathLike[str] | None = None) -> "Home":
+        """Use `root`, else HYBRIDDP_HOME, else `var`; make the zones that are missing."""
+        home = cls(Path(root or os.environ.get("HYBRIDDP_HOME") or "var").absolute())
+        for zone in (home.private, home.measurements):
+            zone.mkdir(parents=True, exist_ok=True)
+            zone.chmod(_CURATOR_ONLY)
+        home.public.mkdir(parents=True, exist_ok=True)
+        for folder in (home.keys, home.participation, home.quality, home.warehouses):
+            folder.mkdir(exist_ok=True)
+        return home
+
+    @property
+    def private(self) -> Path:
+        """Curator only: the log's tables, the ledger, keys, quality results."""
+        return self.root / "private"
+
+    @property
+    def measurements(self) -> Path:
+        """Outputs of the mechanisms: safe to compute on, kept for auditors."""
+        return self.root / "measurements"
+
+    @property
+    def public(self) -> Path:
+        """What consumers and devices read."""
+        return self.root / "public"
+
+    @property
+    def ledger(self) -> Path:
+        """The privacy-budget ledger."""
+        return self.private / "ledger.sqlite"
+
+    @property
+    def keys(self) -> Path:
+        """Secret keys, and the public one beside them."""
+        return self.private / "keys"
+
+    @property
+    def participation(self) -> Path:
+        """Who took part in which reservation, by account."""
+        return self.private / "participation"
+
+    @property
+    def quality(self) -> Path:
+        """Metrics and verdicts on private data, one folder for each release."""
+        return self.private / "quality"
+
+    @property
+    def warehouses(self) -> Path:
+        """DuckDB files, one folder for each release at work; emptied when it is drawn."""
+        return self.private / "warehouse"
+
+    @property
+    def prefect(self) -> Path:
+        """Prefect's own home: run records, logs, results."""
+        return self.private / "prefect"
+
+    def warehouse(self, release_id: str) -> Path:
+        """Return the working folder of a release."""
+        return self.warehouses / release_id
+
+    def measurement(self, release_id: str, attempt: int) -> Path:
+        """Return the folder of one attempt's measurements."""
+        return self.measurements / release_id / str(attempt)
+
+    def shelf(self, product: str, locale: str) -> Path:
+        """Return the public folder of a product's releases."""
+        return self.public / product / locale
+
+    def collection(self, release_id: str) -> Path:
+        """Return the folder of a release's collection package."""
+        return self.public / "collections" / release_id
+
+
+def write_whole(path: Path, data: bytes, *, mode: int = 0o644) -> None:
+    """Write a file that is complete on disk before it has its name."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
+    try:
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+    sync_directory(path.parent)
+
+
+@contextmanager
+def whole_directory(path: Path) -> Iterator[Path]:
+    """Give a folder to fill; it takes its name, complete on disk, only if nothing failed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
+    partial.mkdir()
+    try:
+        yield partial
+        for file in partial.iterdir():
+            with file.open("rb") as opened:
+                os.fsync(opened.fileno())
+        sync_directory(partial)
+        os.rename(partial, path)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    sync_directory(path.parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Make the names in a directory durable."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,77 @@
+"""The privacy label of a release, in plain words, made from its manifest alone."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from hybriddp.params import BlenderParams
+from tasks.policy import DELTA_UNITS, EPSILON_UNITS, Charge, Policy
+
+# Over how many years the worst case of a refilling cap is stated.
+HORIZON_YEARS = 10
+
+
+def write_label(facts: Mapping[str, Any], params: BlenderParams) -> str:
+    """Return the label as Markdown; `facts` is the manifest before its files are known."""
+    groups = facts["guarantees"]
+    rows = "\n".join(
+        f"| {terms['people']:,} people who {terms['role']} | {terms['trusts']} | "
+        f"{_number(terms['epsilon_nano'], EPSILON_UNITS)} | "
+        f"{_number(terms['delta_atto'], DELTA_UNITS)} |"
+        for terms in groups.values()
+    )
+    sections = [
+        f"# Privacy label: {facts['product']}, {facts['locale']}, {facts['epoch']}",
+        f"This list names {facts['rows']['head_list']} records of {facts['rows']['trends']} "
+        "popular queries and estimates how likely each is. It was made from people's searches "
+        "with noise, so that it says nearly the same whether or not any one person searched for "
+        "what they did.",
+        "| group | who saw their searches | epsilon | delta |\n|---|---|---|---|\n" + rows,
+        "**What the numbers mean.** Whatever one person had searched for instead, no list would "
+        "have become more than e^epsilon times as likely, but for a chance of delta. The promise "
+        f"compares {facts['guarantees']['S']['neighbours']}.",
+        _membership(facts["parameters"]["optin"], facts["parameters"]["clients"]),
+        _lifetime(facts["cap"]),
+        "**What it does not promise.** It hides what a person searched for, not that there are "
+        "people who search; a fact about very many people can be learnt without learning about "
+        "one. How long the computation took is not hidden. A quality gate refuses bad logs before "
+        "any noise is drawn, and that it passed is one bit that is not noisy.",
+        f"**Intervals** are {facts['interval_method']}; they cover the probability in the whole "
+        "population, one at a time.",
+        *(f"**Note.** {note}" for note in params.notes),
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def _membership(optin: str, clients: str) -> str:
+    sentences = []
+    if optin != "roster":
+        sentences.append(
+            "Who takes part was read off the log, so being in the log at all is not protected."
+        )
+    if clients == "simulate":
+        sentences.append(
+            "The clients were simulated: their searches were in the curator's log, and they "
+            "trusted the curator to run the program that their devices would have run."
+        )
+    else:
+        sentences.append("The clients' devices sent noisy reports only; nobody saw their searches.")
+    return "**Who took part.** " + " ".join(sentences)
+
+
+def _lifetime(cap: Mapping[str, Any]) -> str:
+    policy = Policy(Charge(cap["cap_epsilon_nano"], cap["cap_delta_atto"]), cap["window_days"])
+    if policy.window_days is None:
+        return (
+            f"**Over a lifetime** nobody's searches are used beyond {policy.cap} in all releases "
+            "of all products of this curator together."
+        )
+    return (
+        f"**Over any {policy.window_days} days** nobody's searches are used beyond {policy.cap}; "
+        f"the budget refills, so over {HORIZON_YEARS} years the worst case is "
+        f"{policy.worst_case(HORIZON_YEARS)}."
+    )
+
+
+def _number(units: int, per_one: int) -> str:
+    return f"{float(Fraction(units, per_one)):g}"

@@ -1,0 +1,130 @@
+"""Find out what a log's files are before anything reads them whole.
+
+Messages name files and columns that were asked for, never a line: a file without a header has
+somebody's row where its header should be.
+"""
+
+import csv
+import gzip
+import hashlib
+import io
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hybriddp.errors import HybridDPError
+
+# The first line must end within this many bytes.
+_HEADER_BYTES = 1 << 16
+_DIALECTS = {".tsv": "tsv", ".txt": "tsv", ".csv": "csv", ".parquet": "parquet"}
+
+
+class BadInput(HybridDPError):
+    """A file cannot be used; the message says which, why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Files of one format with the same columns."""
+
+    files: tuple[Path, ...]
+    dialect: str  # tsv, csv or parquet
+    columns: tuple[str, ...]
+
+    def digest(self) -> bytes:
+        """Return a digest of the contents, in the order of the names; it is private."""
+        total = hashlib.sha256()
+        for path in self.files:
+            with path.open("rb") as file:
+                total.update(hashlib.file_digest(file, "sha256").digest())
+        return total.digest()
+
+
+def inspect(path: Path, wanted: Iterable[str], what: str) -> Source:
+    """Check that a file, or every file of a folder, can be read and has the wanted columns."""
+    files = _files(path, what)
+    dialects = {_dialect(file, what) for file in files}
+    if len(dialects) > 1:
+        raise BadInput(f"{path} mixes {' and '.join(sorted(dialects))} files; keep one format.")
+    (dialect,) = dialects
+    headers = {file: _columns(file, dialect, what) for file in files}
+    for file, columns in headers.items():
+        missing = [name for name in wanted if name not in columns]
+        if missing:
+            raise BadInput(
+                f"{file} lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}; "
+                f"a {what} needs them in its first line or schema. Map other names with --columns."
+            )
+        if len(set(columns)) != len(columns):
+            raise BadInput(f"{file} names a column twice; give every column its own name.")
+        if columns != headers[files[0]]:
+            raise BadInput(f"{file} has other columns than {files[0].name}; load them separately.")
+    return Source(files, dialect, headers[files[0]])
+
+
+def _files(path: Path, what: str) -> tuple[Path, ...]:
+    if path.is_dir():
+        files = tuple(sorted(file for file in path.iterdir() if file.is_file()))
+        files = tuple(file for file in files if not file.name.startswith("."))
+        if not files:
+            raise BadInput(f"{path} holds no file; a {what} folder needs at least one.")
+    elif path.is_file():
+        files = (path,)
+    else:
+        raise BadInput(f"{path} is not there; check the path of the {what}.")
+    for file in files:
+        try:
+            with file.open("rb") as opened:
+                first = opened.read(1)
+        except OSError as error:
+            raise BadInput(f"{file} cannot be read ({error.strerror}).") from None
+        if not first:
+            raise BadInput(f"{file} is empty; a {what} needs at least its header.")
+    return files
+
+
+def _dialect(file: Path, what: str) -> str:
+    name = file.name.lower()
+    for suffix, dialect in _DIALECTS.items():
+        if name.endswith(suffix) or (dialect != "parquet" and name.endswith(f"{suffix}.gz")):
+            return dialect
+    raise BadInput(
+        f"{file} has no suffix of a {what}; use .tsv, .txt or .csv, plain or with .gz, or .parquet."
+    )
+
+
+def _columns(file: Path, dialect: str, what: str) -> tuple[str, ...]:
+    if dialect == "parquet":
+        try:
+            return tuple(pq.read_schema(file).names)
+        except (pa.ArrowException, OSError):
+            raise BadInput(f"{file} is not a Parquet file, or is damaged.") from None
+    start = _first_bytes(file)
+    line, newline, _ = start.partition(b"\n")
+    try:
+        text = line.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text or (not newline and len(start) >= _HEADER_BYTES):
+        raise BadInput(f"{file} does not begin with a line of UTF-8 text; a {what} is a text file.")
+    if dialect == "tsv":
+        return tuple(text.rstrip("\r").split("\t"))
+    try:
+        return tuple(next(csv.reader(io.StringIO(text)), []))
+    except csv.Error:
+        raise BadInput(f"{file} has a first line that is not CSV.") from None
+
+
+def _first_bytes(file: Path) -> bytes:
+    try:
+        if file.name.lower().endswith(".gz"):
+            with gzip.open(file) as zipped:
+                return zipped.read1(_HEADER_BYTES)
+        with file.open("rb") as plain:
+            return plain.read(_HEADER_BYTES)
+    except (OSError, EOFError, zlib.error):
+        raise BadInput(f"{file} is not a whole gzip file; get it again.") from None

@@ -1,0 +1,106 @@
+"""The signed manifest of a release: what it is, what it promises, and the hash of every file."""
+
+import hashlib
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from importlib.metadata import version
+from typing import Any
+
+import pyarrow.compute as pc
+
+from hybriddp.package import canonical_json
+from tasks.ledger_rules import Entry, Kind
+from tasks.measurements import load_measurement
+from tasks.release_files import INTERVAL_METHOD, Tables
+from tasks.run import CLIENTS, GROUPS, HEADLIST, HISTOGRAM, Release
+
+SCHEMA_VERSION = 1
+SIGNING_CONTEXT = b"hybriddp release manifest v1\n"
+SIGNATURE_BYTES = 64
+
+NEIGHBOURS = "one person's data replaced by any other; the set of people is the same"
+_TRUSTS = {
+    HEADLIST: "the curator",
+    HISTOGRAM: "the curator",
+    CLIENTS: "their own device",
+}
+_ROLES = {HEADLIST: "found the list", HISTOGRAM: "measured it", CLIENTS: "reported on it"}
+
+
+def code_version() -> str:
+    """Return the version of this program."""
+    return version("hybriddp")
+
+
+def build_manifest(
+    release: Release, publication: Entry, tables: Tables, files: Mapping[str, bytes]
+) -> dict[str, Any]:
+    """Describe a publication; everything comes from the ledger and the measurements."""
+    reserved, facts = release.reservation, publication.payload
+    n_reports = int(pc.sum(load_measurement(release, CLIENTS)["n_reports"]).as_py())
+    n_clients = n_reports // release.params.max_records_client
+    created = datetime.fromisoformat(facts["created"])
+    expires = created + timedelta(days=facts["settings"]["valid_days"])
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "product": reserved["product"],
+        "locale": reserved["locale"],
+        "epoch": reserved["epoch"],
+        "release_id": release.release_id,
+        "attempt": release.attempt,
+        "revision": facts["revision"],
+        "sequence": facts["sequence"],
+        "previous": facts["previous"],
+        "created": facts["created"],
+        "expires": expires.isoformat(timespec="seconds"),
+        "code_version": facts["code_version"],
+        "parameters": reserved["parameters"],
+        "guarantees": _guarantees(reserved, n_clients),
+        "cap": reserved["policy"],
+        "interval_method": INTERVAL_METHOD,
+        "decimals": tables.decimals,
+        "rows": {"head_list": tables.head_list.num_rows, "trends": tables.trends.num_rows},
+        "masses": {
+            "query_wildcards": tables.query_wildcards,
+            "other_records": tables.other_records,
+            "other_queries": tables.other_queries,
+        },
+        "blocked_queries": tables.n_blocked,
+        "measurements": {
+            group: drawn.payload["sha256"]
+            for group in GROUPS
+            if (drawn := release.state.find(Kind.DRAWN, group)) is not None
+        },
+        "ledger": {"seq": publication.seq, "hash": publication.hash},
+        "files": {
+            name: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+            for name, data in sorted(files.items())
+        },
+    }
+
+
+def _guarantees(reserved: Mapping[str, Any], n_clients: int) -> dict[str, Any]:
+    """Return what each group was promised, as the ledger charged it."""
+    simulated = reserved["parameters"]["clients"] == "simulate"
+    result = {}
+    for group, terms in reserved["groups"].items():
+        trusts = "the curator (simulated)" if group == CLIENTS and simulated else _TRUSTS[group]
+        result[group] = {
+            "role": _ROLES[group],
+            "people": n_clients if group == CLIENTS else terms["members"],
+            "trusts": trusts,
+            "neighbours": NEIGHBOURS,
+            "epsilon_nano": terms["epsilon_nano"],
+            "delta_atto": terms["delta_atto"],
+        }
+    return result
+
+
+def manifest_bytes(manifest: Mapping[str, Any]) -> bytes:
+    """Return the one spelling of a manifest."""
+    return canonical_json(manifest)
+
+
+def signed_bytes(data: bytes) -> bytes:
+    """Return what the signature is made on: a signature here means nothing anywhere else."""
+    return SIGNING_CONTEXT + data

@@ -1,0 +1,100 @@
+"""Draw once, store, and return what was stored ever after.
+
+The order is the promise: the ledger says that a draw starts, then the noise is drawn, then the
+measurement is durable, then the ledger says that it is there. Whatever dies in between, nothing
+is drawn twice for one charge.
+"""
+
+import hashlib
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hybriddp.accounting import Event
+from tasks.events import to_json
+from tasks.home import write_whole
+from tasks.ledger import LedgerCorrupt
+from tasks.ledger_rules import Kind
+from tasks.policy import Charge
+from tasks.refusals import BudgetRefused
+from tasks.run import CLIENTS, HEADLIST, HISTOGRAM, Release
+
+T = TypeVar("T")
+
+FILES = {
+    HEADLIST: "head_list_draw.parquet",
+    HISTOGRAM: "optin_histogram.parquet",
+    CLIENTS: "client_reports.parquet",
+}
+
+
+def draw_once(
+    run: Release, group: str, event: Event, count: Callable[[], T], draw: Callable[[T], pa.Table]
+) -> pa.Table:
+    """Return the stored measurement of a group; make and store it if the ledger has none.
+
+    Args:
+        count: Reads private data. It runs before the draw starts, so that it may fail for free.
+        draw: Adds the noise to what `count` returned.
+    """
+    state = run.state
+    if state.has(Kind.DRAWN, group):
+        return load_measurement(run, group)
+    if group in state.burnt_draws:
+        raise BudgetRefused(
+            f"release {run.release_id}, attempt {run.attempt}: the draw from {group} was started "
+            "and never finished. It is spent; pay for a new attempt with --new-attempt."
+        )
+    _require_reserved(run, group, event)
+    counted = count()
+    # The token makes this start ours alone: a second process that writes the same step has
+    # another token, and is refused instead of drawing too.
+    start = {"event": to_json(event), "token": secrets.token_hex(16)}
+    run.ledger.append(Kind.DRAW_STARTED, run.release_id, run.attempt, start, draw=group)
+    data = _to_bytes(draw(counted))
+    path = measurement_path(run, group)
+    write_whole(path, data)
+    run.ledger.append(
+        Kind.DRAWN,
+        run.release_id,
+        run.attempt,
+        {"file": path.name, "sha256": hashlib.sha256(data).hexdigest()},
+        draw=group,
+    )
+    return load_measurement(run, group)
+
+
+def load_measurement(run: Release, group: str) -> pa.Table:
+    """Read a stored measurement, if it is what the ledger says it is."""
+    drawn = run.state.find(Kind.DRAWN, group)
+    path = measurement_path(run, group)
+    data = path.read_bytes() if path.exists() else b""
+    if drawn is None or hashlib.sha256(data).hexdigest() != drawn.payload["sha256"]:
+        raise LedgerCorrupt(
+            f"{path} is not the measurement that the ledger recorded; restore it from a backup. "
+            "It cannot be drawn again."
+        )
+    return pq.read_table(pa.BufferReader(data))
+
+
+def measurement_path(run: Release, group: str) -> Path:
+    """Return where a group's measurement lies."""
+    return run.folder / FILES[group]
+
+
+def _require_reserved(run: Release, group: str, event: Event) -> None:
+    terms, asked = run.reservation["groups"][group], Charge.of(event.budget)
+    if asked.epsilon > terms["epsilon_nano"] or asked.delta > terms["delta_atto"]:
+        raise BudgetRefused(
+            f"the draw from {group} asks for {asked}, which was not reserved; nothing was drawn."
+        )
+
+
+def _to_bytes(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    return bytes(sink.getvalue())

@@ -1,0 +1,45 @@
+"""Normalise whole columns as a device normalises one text: the kernel of `hybriddp.normalise`.
+
+ASCII, nearly everything, goes through Arrow; other text through the very functions that devices
+run, once for each different text.
+"""
+
+from collections.abc import Callable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hybriddp.normalise import normalise_query, normalise_url
+
+# What str.split() takes for white space, within ASCII.
+_SPACES = r"[\x09-\x0d\x1c-\x1f ]+"
+
+
+def normalise_records(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return (account, query, url) with both texts normalised."""
+    columns = {name: batch.column(name) for name in batch.schema.names}
+    columns["query"] = _normalise(columns["query"], _ascii_query, normalise_query)
+    columns["url"] = _normalise(columns["url"], _ascii_url, normalise_url)
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def _ascii_query(texts: pa.Array) -> pa.Array:
+    single = pc.replace_substring_regex(pc.ascii_lower(texts), _SPACES, " ")
+    return pc.ascii_trim(single, " ")
+
+
+def _ascii_url(texts: pa.Array) -> pa.Array:
+    return pc.replace_substring_regex(texts, rf"^{_SPACES}|{_SPACES}$", "")
+
+
+def _normalise(
+    texts: pa.Array, ascii_kernel: Callable[[pa.Array], pa.Array], one: Callable[[str], str]
+) -> pa.Array:
+    is_ascii = pc.string_is_ascii(texts)
+    result = ascii_kernel(texts)
+    others = pc.filter(texts, pc.invert(is_ascii))
+    if len(others) == 0:
+        return result
+    encoded = others.dictionary_encode()
+    spelled = pa.array([one(text) for text in encoded.dictionary.to_pylist()], pa.string())
+    return pc.replace_with_mask(result, pc.invert(is_ascii), spelled.take(encoded.indices))

@@ -1,0 +1,96 @@
+"""The cap on what any person may spend: kept in the ledger, so that changing it is on record."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+
+from hybriddp.errors import require
+from hybriddp.params import Budget, Number, exact
+from tasks.ledger import Ledger
+from tasks.ledger_rules import Entry, Kind
+
+# Charges are whole numbers of these units, rounded up: sums over years stay exact in any engine.
+EPSILON_UNITS = 10**9
+DELTA_UNITS = 10**18
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """A cost in whole units; it is never below the budget that it stands for."""
+
+    epsilon: int
+    delta: int
+
+    @classmethod
+    def of(cls, budget: Budget) -> "Charge":
+        """Round a budget up to whole units."""
+        return cls(-(-budget.epsilon * EPSILON_UNITS // 1), -(-budget.delta * DELTA_UNITS // 1))
+
+    def __str__(self) -> str:
+        return (
+            f"(epsilon {float(Fraction(self.epsilon, EPSILON_UNITS)):g}, "
+            f"delta {float(Fraction(self.delta, DELTA_UNITS)):g})"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The cap for each person over all products: for life, or over a window of days."""
+
+    cap: Charge = Charge(12 * EPSILON_UNITS, DELTA_UNITS // 10_000)
+    window_days: int | None = None
+
+    @classmethod
+    def of(cls, epsilon: Number, delta: Number, window_days: int | None) -> "Policy":
+        """Check and build a policy from what an operator typed."""
+        exact_epsilon, exact_delta = exact(epsilon, "cap_epsilon"), exact(delta, "cap_delta")
+        require(exact_epsilon > 0, "cap_epsilon must be above 0", epsilon, "12 is the default")
+        require(0 <= exact_delta < 1, "cap_delta must be in [0, 1)", delta, "1e-4 is the default")
+        require(
+            window_days is None or window_days >= 1,
+            "window_days must be at least 1",
+            window_days,
+            "leave it out for a cap for life",
+        )
+        # A cap is rounded down: the sum of charges never exceeds what was typed.
+        cap = Charge(int(exact_epsilon * EPSILON_UNITS), int(exact_delta * DELTA_UNITS))
+        return cls(cap, window_days)
+
+    @property
+    def payload(self) -> dict[str, int | None]:
+        """What the ledger's row holds."""
+        return {
+            "cap_epsilon_nano": self.cap.epsilon,
+            "cap_delta_atto": self.cap.delta,
+            "window_days": self.window_days,
+        }
+
+    def window_start(self, now: datetime) -> datetime:
+        """Return the moment before which charges no longer count."""
+        if self.window_days is None:
+            return datetime.min.replace(tzinfo=UTC)
+        return now - timedelta(days=self.window_days)
+
+    def worst_case(self, years: int) -> Charge:
+        """Return what one person may spend over a horizon when the window keeps refilling."""
+        if self.window_days is None:
+            return self.cap
+        windows = -(-years * 366 // self.window_days)
+        return Charge(self.cap.epsilon * windows, self.cap.delta * windows)
+
+
+def current_policy(entries: list[Entry]) -> Policy:
+    """Return the policy that the newest POLICY row set, or the default."""
+    for entry in reversed(entries):
+        if entry.kind is Kind.POLICY:
+            payload = entry.payload
+            return Policy(
+                Charge(payload["cap_epsilon_nano"], payload["cap_delta_atto"]),
+                payload["window_days"],
+            )
+    return Policy()
+
+
+def set_policy(ledger: Ledger, policy: Policy) -> Entry:
+    """Put a new policy on record; it holds from the next reservation on."""
+    return ledger.note(Kind.POLICY, policy.payload)

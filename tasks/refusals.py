@@ -1,0 +1,13 @@
+"""Why a release does not go on: each kind of refusal has its own exit code.
+
+HybridDPError
+├── BadInput        2  a file cannot be used                       (tasks.log_files)
+├── BudgetRefused   3  somebody would pay twice or beyond the cap
+└── GateRefused     4  a quality gate said no                      (tasks.quality)
+"""
+
+from hybriddp.errors import HybridDPError
+
+
+class BudgetRefused(HybridDPError):
+    """The ledger does not allow this release."""

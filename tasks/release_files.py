@@ -1,0 +1,159 @@
+"""The bytes of a published list: fixed rounding, fixed order, the same on every machine."""
+
+import json
+import math
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hybriddp.estimate import Estimate
+from tasks.listing import Listing
+from tasks.postprocess import Levels
+
+INTERVAL_METHOD = "normal, from the variance of the blend, 95 %"
+# Standard errors either side of a normal 95 % interval.
+_STANDARD_ERRORS = 1.959963984540054
+
+_FIELDS = {
+    "rank": pa.int64(),
+    "query": pa.string(),
+    "url": pa.string(),
+    "probability": pa.float64(),
+    "ci_low": pa.float64(),
+    "ci_high": pa.float64(),
+}
+HEAD_LIST = pa.schema(_FIELDS)
+TRENDS = pa.schema({name: kind for name, kind in _FIELDS.items() if name != "url"})
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """What is published: two tables, and the masses of the wildcards, which are no rows."""
+
+    head_list: pa.Table
+    trends: pa.Table
+    query_wildcards: dict[str, float]  # <q,*>: the query with another url
+    other_records: float  # <*,*>: every other query, blocked ones included
+    other_queries: float
+    n_blocked: int
+    decimals: int
+
+    @property
+    def total_mass(self) -> float:
+        """Rows plus masses of the head list; 1 but for rounding."""
+        rows = self.head_list["probability"].to_pylist()
+        return math.fsum([*rows, *self.query_wildcards.values(), self.other_records])
+
+    def files(self) -> dict[str, bytes]:
+        """Return the data files by name."""
+        return {
+            "head_list.parquet": _parquet(self.head_list),
+            "head_list.jsonl": _jsonl(self.head_list, self.decimals),
+            "trends.parquet": _parquet(self.trends),
+            "trends.jsonl": _jsonl(self.trends, self.decimals),
+        }
+
+
+def build_tables(
+    listing: Listing, levels: Levels, decimals: int, blocked: frozenset[str]
+) -> Tables:
+    """Round, order and rank the distribution; leave blocked queries out, but keep their mass."""
+    cells, records = listing.cells, levels.records
+    rows = [
+        (query, url, cell)
+        for cell, (query, url) in enumerate(cells)
+        if query is not None and url is not None and query not in blocked
+    ]
+    shown = [cell for _, _, cell in rows]
+    wildcards = {
+        query: cell
+        for cell, (query, url) in enumerate(cells)
+        if query is not None and url is None and query not in blocked
+    }
+    hidden = np.ones(len(cells), dtype=np.bool_)
+    hidden[[*shown, *wildcards.values()]] = False
+    head_list = _ranked(
+        [{"query": query, "url": url} for query, url, _ in rows],
+        _part(records, shown),
+        decimals,
+        HEAD_LIST,
+    )
+    kept = [i for i, query in enumerate(listing.listed_queries) if query not in blocked]
+    trends = _ranked(
+        [{"query": listing.listed_queries[i]} for i in kept],
+        _part(levels.queries, kept),
+        decimals,
+        TRENDS,
+    )
+    listed_mass = math.fsum(levels.queries.values[kept].tolist())
+    return Tables(
+        head_list,
+        trends,
+        {
+            query: _rounded(float(records.values[cell]), decimals)
+            for query, cell in sorted(wildcards.items())
+        },
+        _rounded(math.fsum(records.values[hidden].tolist()), decimals),
+        _rounded(max(1 - listed_mass, 0.0), decimals),
+        len(listing.listed_queries) - len(kept),
+        decimals,
+    )
+
+
+def _part(estimate: Estimate, positions: list[int]) -> Estimate:
+    return Estimate(estimate.values[positions], estimate.variances[positions])
+
+
+def _ranked(
+    texts: list[dict[str, str]], estimate: Estimate, decimals: int, schema: pa.Schema
+) -> pa.Table:
+    """Order rows by probability as published, then by text, so that ties have one order."""
+    margins = _STANDARD_ERRORS * np.sqrt(estimate.variances)
+    rows: list[dict[str, Any]] = [
+        text | _interval(float(value), float(margin), decimals)
+        for text, value, margin in zip(texts, estimate.values, margins, strict=True)
+    ]
+    rows.sort(key=lambda row: (-row["probability"], row["query"], row.get("url", "")))
+    ranked = [{"rank": rank} | row for rank, row in enumerate(rows, start=1)]
+    return pa.Table.from_pylist(ranked, schema=schema)
+
+
+def _interval(value: float, margin: float, decimals: int) -> dict[str, float]:
+    probability = _rounded(value, decimals)
+    # Rounding must not push an end over the probability that it belongs to.
+    low = min(_rounded(max(value - margin, 0.0), decimals), probability)
+    high = max(_rounded(min(value + margin, 1.0), decimals), probability)
+    return {"probability": probability, "ci_low": low, "ci_high": high}
+
+
+def _rounded(value: float, decimals: int) -> float:
+    step = Decimal(1).scaleb(-decimals)
+    return float(Decimal(value).quantize(step, rounding=ROUND_HALF_EVEN))
+
+
+def _parquet(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="snappy", store_schema=False)
+    return bytes(sink.getvalue())
+
+
+def _jsonl(table: pa.Table, decimals: int) -> bytes:
+    lines = [_json_line(row, decimals) for row in table.to_pylist()]
+    return "".join(line + "\n" for line in lines).encode()
+
+
+def _json_line(row: dict[str, object], decimals: int) -> str:
+    fields = (
+        f"{json.dumps(name)}:"
+        + (
+            f"{value:.{decimals}f}"
+            if isinstance(value, float)
+            else json.dumps(value, ensure_ascii=False)
+        )
+        for name, value in row.items()
+    )
+    return "{" + ",".join(fields) + "}"

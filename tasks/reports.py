@@ -1,0 +1,138 @@
+"""Take the reports that devices sent: count the usable ones, and what was wrong with the others.
+
+A report keeps nothing but its cells; which device sent it, when and in which file is dropped.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from hybriddp.arrays import IntArray
+from hybriddp.local import ClientMechanism
+from tasks.collection import collection_id
+from tasks.draws import reports_table
+from tasks.ingest import write_quality
+from tasks.ledger_rules import Kind
+from tasks.log_files import BadInput
+from tasks.measurements import draw_once
+from tasks.processing import published_listing
+from tasks.quality import judge
+from tasks.run import CLIENTS, Run
+
+# A report of the most cells that a device sends is far shorter.
+_MAX_LINE_BYTES = 1 << 16
+_NONCE_DIGITS = 32
+
+
+@dataclass
+class Tally:
+    """How many reports came, and what became of them."""
+
+    n_reports_read: int = 0
+    n_accepted: int = 0
+    n_malformed: int = 0
+    n_duplicate: int = 0
+    n_foreign: int = 0
+    n_out_of_list: int = 0
+
+    @property
+    def bad_report_share(self) -> float:
+        """Share of reports that were left out."""
+        bad = self.n_reports_read - self.n_accepted
+        return bad / self.n_reports_read if self.n_reports_read else 1.0
+
+
+def collect_reports(run: Run) -> bool:
+    """Seal the devices' reports; return False while there are none yet (COLLECTING)."""
+    if run.state.has(Kind.DRAWN, CLIENTS):
+        return True
+    if run.request.reports is None:
+        return False
+    listing = published_listing(run)
+    mechanism = ClientMechanism.for_head_list(listing.head_list, run.params)
+
+    def count() -> IntArray:
+        assert run.request.reports is not None
+        counts, tally = read_reports(
+            run.request.reports,
+            collection_id(run),
+            listing.head_list.n_cells,
+            run.params.max_records_client,
+        )
+        metrics: dict[str, Any] = asdict(tally) | {"bad_report_share": tally.bad_report_share}
+        verdict = judge(
+            "client_reports",
+            pa.Table.from_pylist([metrics]),
+            {
+                "max_bad_report_share": run.request.max_bad_report_share,
+                "min_accepted": float(run.request.min_group_size),
+            },
+        )
+        write_quality(run, "client_reports", metrics, verdict)
+        verdict.require()
+        return counts
+
+    # The devices have drawn already; sealing is what happens once here.
+    draw_once(run, CLIENTS, mechanism.event, count, reports_table)
+    return True
+
+
+def read_reports(
+    path: Path, release_id: str, n_cells: int, n_reports: int
+) -> tuple[IntArray, Tally]:
+    """Count the cells of all usable reports in a file of JSON lines, or in a folder of them."""
+    counts, tally = np.zeros(n_cells, dtype=np.int64), Tally()
+    seen: set[bytes] = set()
+    for line in _lines(path):
+        tally.n_reports_read += 1
+        report = _parse(line, n_reports)
+        if report is None:
+            tally.n_malformed += 1
+            continue
+        report_release, nonce, cells = report
+        if report_release != release_id:
+            tally.n_foreign += 1
+        elif nonce in seen:
+            tally.n_duplicate += 1
+        elif max(cells) >= n_cells:
+            tally.n_out_of_list += 1
+        else:
+            seen.add(nonce)
+            tally.n_accepted += 1
+            for cell in cells:
+                counts[cell] += 1
+    return counts, tally
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    for file in files:
+        try:
+            with file.open("rb") as opened:
+                while line := opened.readline(_MAX_LINE_BYTES):
+                    if line.strip():
+                        yield line
+        except OSError:
+            raise BadInput(f"{file} cannot be read; check the path of the reports.") from None
+
+
+def _parse(line: bytes, n_reports: int) -> tuple[str, bytes, list[int]] | None:
+    """Return release, nonce and cells of a well-formed report."""
+    try:
+        report = json.loads(line)
+        if not isinstance(report, dict) or set(report) != {"release_id", "nonce", "cells"}:
+            return None
+        release_id, nonce, cells = report["release_id"], report["nonce"], report["cells"]
+        if not isinstance(release_id, str) or len(nonce) != _NONCE_DIGITS:
+            return None
+        is_whole = isinstance(cells, list) and all(type(c) is int and c >= 0 for c in cells)
+        if not is_whole or len(cells) != n_reports:
+            return None
+        return release_id, bytes.fromhex(nonce), cells
+    except (ValueError, TypeError, RecursionError):
+        return None

@@ -1,0 +1,157 @@
+"""What an operator asks for: one validated form for the command line and for Prefect's page.
+
+Fields are public: they stand in run records and manifests. Nothing private may become one.
+"""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from hybriddp.normalise import NORMALISATION
+from hybriddp.params import MAX_EPSILON, BlenderParams, exact
+from tasks.epochs import Epoch
+
+# Raise it whenever a mechanism's law or the meaning of a measurement changes: releases made by
+# different versions must not share an id.
+MECHANISM_VERSION = "blender-paper-1"
+
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$")]
+Share = Annotated[float, Field(gt=0, lt=1)]
+
+
+class Form(BaseModel):
+    """Frozen, and deaf to unknown fields: Prefect's API lets them through, we do not."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class LogColumns(Form):
+    """Which column of the log holds what; the defaults are those of AOL's log."""
+
+    person: str = Field("AnonID", description="The person's id.")
+    query: str = Field("Query", description="The query as typed.")
+    time: str | None = Field("QueryTime", description="When; empty if the log has no times.")
+    url: str = Field("ClickURL", description="The clicked url; an empty one means no click.")
+    optin: str | None = Field(None, description="Whether the person opted in, if the log says so.")
+
+
+class PublishSettings(Form):
+    """Post-processing settings: they can change without a new charge."""
+
+    decimals: int = Field(6, ge=2, le=12, description="Decimals of published probabilities.")
+    valid_days: int = Field(14, ge=1, le=3_650, description="Days until the list expires.")
+    max_bytes: int = Field(5_000_000, ge=1, description="Largest list that browsers will load.")
+    blocklist: Path | None = Field(
+        None, description="File of queries never to publish, one a line."
+    )
+
+
+class ReleaseRequest(PublishSettings):
+    """One release of the head list of a search log."""
+
+    log: Path = Field(description="AOL-format TSV, CSV or Parquet; plain or gzip; file or folder.")
+    epoch: str = Field(description="The period: 2026-W46, 2026-11 or 2026-11-16.")
+    product: Name = Field("search", description="Product that the list belongs to.")
+    locale: str = Field(
+        "all", pattern=r"^[A-Za-z0-9-]{1,20}$", description="Locale of the list, such as en-US."
+    )
+    strategy: Literal["paper"] = Field("paper", description="BLENDER as published (JPC19).")
+    epsilon: float = Field(4.0, gt=0, le=MAX_EPSILON, description="Privacy loss of each person.")
+    delta: float = Field(1e-5, gt=0, lt=1, description="Chance that the promise may fail.")
+    max_head_size: int = Field(50, ge=1, le=10_000, description="Queries to publish at most.")
+    headlist_user_fraction: Share = Field(
+        0.95, description="Share of the opt-in people who find the list; the others measure it."
+    )
+    query_budget_fraction: Share = Field(
+        0.85, description="Share of a client's budget spent on the query, the rest on the url."
+    )
+    max_records_client: int = Field(1, ge=1, le=100, description="Reports of each client.")
+    optin_fraction: Share = Field(
+        0.05, description="Share of people opted in by keyed hash, if no roster or column says who."
+    )
+    roster: Path | None = Field(
+        None, description="Parquet or CSV with columns person, optin: who takes part."
+    )
+    rotation: int = Field(
+        1, ge=1, le=10_000, description="R: each person serves in every R-th epoch only."
+    )
+    columns: LogColumns = Field(LogColumns(), description="The log's columns.")
+    clients: Literal["simulate", "reports"] = Field(
+        "simulate", description="Simulate clients from the log, or take reports of real devices."
+    )
+    reports: Path | None = Field(None, description="Reports that devices sent: file or folder.")
+
+    max_bad_row_share: float = Field(0.01, ge=0, le=1, description="More bad rows stop a release.")
+    max_bad_report_share: float = Field(
+        0.05, ge=0, le=1, description="More bad reports stop a release."
+    )
+    min_group_size: int = Field(2, ge=1, description="Smallest group that a release is made with.")
+    sign_off: bool = Field(False, description="Wait for a person's approval before publishing.")
+    new_attempt: bool = Field(False, description="After a burnt draw: pay again for a new attempt.")
+    pay_again: bool = Field(
+        False, description="Pay for another release of an epoch that has one already."
+    )
+
+    @field_validator("epoch")
+    @classmethod
+    def _epoch_exists(cls, text: str) -> str:
+        return str(Epoch.parse(text))
+
+    @model_validator(mode="after")
+    def _parameters_fit_together(self) -> "ReleaseRequest":
+        self.params()  # refuses what the mechanisms cannot keep
+        if self.reports is not None and self.clients != "reports":
+            raise ValueError("reports are given, so clients must be 'reports'")
+        return self
+
+    @property
+    def publishing(self) -> PublishSettings:
+        """The settings of post-processing alone."""
+        return PublishSettings(
+            **{name: getattr(self, name) for name in PublishSettings.model_fields}
+        )
+
+    def params(self) -> BlenderParams:
+        """Return the exact parameters of the mechanisms."""
+        return BlenderParams(
+            self.epsilon,
+            self.delta,
+            max_head_size=self.max_head_size,
+            headlist_user_fraction=self.headlist_user_fraction,
+            query_budget_fraction=self.query_budget_fraction,
+            max_records_client=self.max_records_client,
+        )
+
+    def measurement_parameters(self) -> dict[str, Any]:
+        """Return everything that decides what is measured, and nothing else, as exact text.
+
+        Rounding, expiry, limits and other settings of post-processing are not in it: they can
+        change without a new charge.
+        """
+        params = self.params()
+        return {
+            "strategy": self.strategy,
+            "mechanism_version": MECHANISM_VERSION,
+            "normalisation": NORMALISATION,
+            "epsilon": str(params.budget.epsilon),
+            "delta": str(params.budget.delta),
+            "max_head_size": params.max_head_size,
+            "headlist_user_fraction": str(params.headlist_user_fraction),
+            "query_budget_fraction": str(params.query_budget_fraction),
+            "max_records_client": params.max_records_client,
+            "optin": self.optin_source,
+            "rotation": self.rotation,
+            "clients": self.clients,
+        }
+
+    @property
+    def optin_source(self) -> str:
+        """Who counts as opted in, in words that name no person."""
+        if self.roster is not None:
+            return "roster"
+        if self.columns.optin is not None:
+            return "column"
+        if self.clients == "reports":
+            return "everybody in the log"
+        return f"hash {exact(self.optin_fraction, 'optin_fraction')}"

@@ -1,0 +1,155 @@
+"""Seal who takes part, and charge them: the one step that spends budget."""
+
+import hashlib
+import os
+import secrets
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from hybriddp.params import BlenderParams, Budget
+from tasks.cohorts import stopped_accounts
+from tasks.engine import DuckDBEngine, open_warehouse
+from tasks.epochs import Epoch
+from tasks.home import Home, sync_directory
+from tasks.ledger import Head, LedgerMoved
+from tasks.ledger_rules import Kind
+from tasks.policy import Charge, Policy, current_policy
+from tasks.refusals import BudgetRefused
+from tasks.run import CLIENTS, HEADLIST, HISTOGRAM, Run
+from tasks.shelf import published_heads
+from tasks.spending import first_fit, history, put_spending, total
+
+_NAMES = {HEADLIST: "finding the list", HISTOGRAM: "measuring it", CLIENTS: "clients"}
+
+
+def prices(params: BlenderParams) -> dict[str, Budget]:
+    """Return what a member of each group pays; a person is in one group only."""
+    return {
+        HEADLIST: params.budget,
+        HISTOGRAM: Budget(params.budget.epsilon),  # a histogram over fixed cells needs no delta
+        CLIENTS: params.budget,
+    }
+
+
+def reserve(run: Run) -> None:
+    """Charge everybody who takes part, in one row of the ledger, or nobody.
+
+    The decision is made on the ledger as it stands at one head, and is written only onto that
+    head: if anybody else wrote in between, it is made again.
+    """
+    while not run.state.has(Kind.RESERVED):
+        head = run.ledger.verify(published_heads(run.home))
+        with open_warehouse(run.home.warehouse(run.release_id)) as engine:
+            payload = _decide(engine, run)
+        try:
+            run.ledger.append(
+                Kind.RESERVED, run.release_id, run.attempt, payload, expected_head=head
+            )
+        except LedgerMoved:
+            continue
+
+
+def _decide(engine: DuckDBEngine, run: Run) -> dict[str, Any]:
+    entries, now = run.ledger.entries(), datetime.now(UTC)
+    policy = current_policy(entries)
+    charges = {group: Charge.of(budget) for group, budget in prices(run.request.params()).items()}
+    put_spending(engine, run.home, entries, policy, now)
+    stopped = pa.array(stopped_accounts(entries), pa.binary())
+    engine.put("stopped_accounts", pa.table({"account": stopped}))
+    engine.put("prices", _price_table(charges))
+    engine.step("affordable", cap_epsilon=policy.cap.epsilon, cap_delta=policy.cap.delta)
+    engine.step("candidate_groups")
+    groups = {row["cohort"]: row for row in engine.fetch("candidate_groups").to_pylist()}
+    charged = [HEADLIST, HISTOGRAM] + ([CLIENTS] if run.request.clients == "simulate" else [])
+    for group in charged:
+        _require_size(engine, run, group, groups.get(group), charges[group], policy, now)
+    terms = {
+        group: {
+            "epsilon_nano": charges[group].epsilon,
+            "delta_atto": charges[group].delta,
+            "members": groups[group]["n_affordable"] if group in charged else None,
+        }
+        for group in (HEADLIST, HISTOGRAM, CLIENTS)
+    }
+    return {
+        "product": run.request.product,
+        "epoch": run.request.epoch,
+        "locale": run.request.locale,
+        "parameters": run.request.measurement_parameters(),
+        "policy": policy.payload,
+        "groups": terms,
+        "participation": _seal(engine, run.home),
+    }
+
+
+def _price_table(charges: dict[str, Charge]) -> pa.Table:
+    return pa.table(
+        {
+            "cohort": list(charges),
+            "epsilon": pa.array([charge.epsilon for charge in charges.values()], pa.int64()),
+            "delta": pa.array([charge.delta for charge in charges.values()], pa.int64()),
+        }
+    )
+
+
+def _require_size(
+    engine: DuckDBEngine,
+    run: Run,
+    group: str,
+    found: dict[str, Any] | None,
+    asked: Charge,
+    policy: Policy,
+    now: datetime,
+) -> None:
+    least = run.request.min_group_size
+    n_affordable = found["n_affordable"] if found else 0
+    if n_affordable >= least:
+        return
+    who = f"group {group} ({_NAMES[group]})"
+    if found is None or found["n_candidates"] < least:
+        raise BudgetRefused(
+            f"{who} would have fewer than {least} people in epoch {run.request.epoch}; enlarge the "
+            "opt-in group, lower --rotation or --min-group-size. Nobody was charged."
+        )
+    entries = run.ledger.entries()
+    charges = history(engine, run.home, entries, found["poorest"])
+    inside = [spent for spent in charges if spent.at >= policy.window_start(now)]
+    spent = total(inside)
+    remaining = Charge(policy.cap.epsilon - spent.epsilon, policy.cap.delta - spent.delta)
+    when = first_fit(charges, asked, policy, now)
+    fits = str(Epoch.containing(run.epoch.kind, when)) if when else "never"
+    raise BudgetRefused(
+        f"{who} has fewer than {least} people who can afford the release. Cap {policy.cap}; the "
+        f"least charged of the others has spent {spent}; asked {asked}; remaining {remaining}. "
+        f"First epoch in which it fits: {fits}. Nobody was charged."
+    )
+
+
+def _seal(engine: DuckDBEngine, home: Home) -> str:
+    """Write who takes part, sorted by account, durable before it is referred to; name by digest."""
+    partial = home.participation / f".{secrets.token_hex(8)}.partial"
+    try:
+        engine.seal("affordable", partial)
+        digest = _digest(partial)
+        descriptor = os.open(partial, os.O_RDONLY)
+        os.fsync(descriptor)
+        os.close(descriptor)
+        os.replace(partial, home.participation / f"{digest}.parquet")
+    finally:
+        partial.unlink(missing_ok=True)
+    sync_directory(home.participation)
+    return digest
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def void(run: Run) -> Head:
+    """Give a reservation back, of which nothing was drawn."""
+    run.ledger.append(Kind.VOIDED, run.release_id, run.attempt, {})
+    return run.ledger.head()

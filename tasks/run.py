@@ -1,0 +1,181 @@
+"""A release, and one run of it: what was asked for, which release that is, where its things are."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hybriddp.package import canonical_json
+from hybriddp.params import BlenderParams
+from tasks.epochs import Epoch
+from tasks.home import Home
+from tasks.keys import Keyring, make_keys
+from tasks.ledger import Ledger
+from tasks.ledger_rules import Attempt, Entry, Kind
+from tasks.log_files import Source, inspect
+from tasks.refusals import BudgetRefused
+from tasks.request import ReleaseRequest
+
+# The groups of a release, in the order in which they are drawn.
+HEADLIST, HISTOGRAM, CLIENTS = "S", "T", "C"
+GROUPS = (HEADLIST, HISTOGRAM, CLIENTS)
+
+_ID_DIGITS = 32
+
+
+@dataclass(frozen=True)
+class Release:
+    """One attempt at a release, as the ledger and the measurements know it."""
+
+    home: Home
+    release_id: str
+    attempt: int
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger, opened anew."""
+        return Ledger(self.home.ledger)
+
+    @property
+    def state(self) -> Attempt:
+        """What the ledger knows of this attempt now."""
+        return self.ledger.attempt(self.release_id, self.attempt)
+
+    @property
+    def reservation(self) -> Mapping[str, Any]:
+        """What was reserved: parameters, groups, participation."""
+        reserved = self.state.find(Kind.RESERVED)
+        if reserved is None:
+            raise BudgetRefused(f"release {self.release_id} was never reserved.")
+        return reserved.payload
+
+    @property
+    def params(self) -> BlenderParams:
+        """The exact parameters that were reserved."""
+        return read_params(self.reservation["parameters"])
+
+    def group_size(self, group: str) -> int:
+        """Return how many people were sealed into a group; it is public."""
+        return int(self.reservation["groups"][group]["members"])
+
+    @property
+    def folder(self) -> Path:
+        """Where the measurements of this attempt lie."""
+        return self.home.measurement(self.release_id, self.attempt)
+
+
+@dataclass(frozen=True)
+class Run(Release):
+    """One run of a release, with what the operator asked for."""
+
+    request: ReleaseRequest
+
+    @property
+    def epoch(self) -> Epoch:
+        """The period of the release."""
+        return Epoch.parse(self.request.epoch)
+
+    @property
+    def needs_the_log(self) -> bool:
+        """Whether a draw that reads the log is still to be made."""
+        state = self.state
+        from_the_log = GROUPS if self.request.clients == "simulate" else (HEADLIST, HISTOGRAM)
+        return not all(state.has(Kind.DRAWN, group) for group in from_the_log)
+
+
+def read_params(parameters: Mapping[str, Any]) -> BlenderParams:
+    """Rebuild the parameters from the exact text in a ledger's row or a manifest."""
+    return BlenderParams(
+        parameters["epsilon"],
+        parameters["delta"],
+        max_head_size=parameters["max_head_size"],
+        headlist_user_fraction=parameters["headlist_user_fraction"],
+        query_budget_fraction=parameters["query_budget_fraction"],
+        max_records_client=parameters["max_records_client"],
+    )
+
+
+def log_source(request: ReleaseRequest) -> Source:
+    """Inspect the log's files."""
+    columns = request.columns
+    wanted = [columns.person, columns.query, columns.time, columns.url, columns.optin]
+    return inspect(request.log, [name for name in wanted if name], "log")
+
+
+def roster_source(request: ReleaseRequest) -> Source | None:
+    """Inspect the roster, if there is one."""
+    if request.roster is None:
+        return None
+    return inspect(request.roster, ["person", "optin"], "roster")
+
+
+def identify(request: ReleaseRequest, home: Home) -> Run:
+    """Find out which release and which attempt this is; refuse what would pay twice unasked."""
+    make_keys(home)
+    roster = roster_source(request)
+    identity: dict[str, Any] = {
+        "product": request.product,
+        "epoch": request.epoch,
+        "locale": request.locale,
+        "parameters": request.measurement_parameters(),
+        "columns": request.columns.model_dump(),
+        "log": log_source(request).digest().hex(),
+        "roster": roster.digest().hex() if roster else None,
+    }
+    # The digest of the log goes in, so the id is keyed: nobody outside can test a guessed log.
+    release_id = Keyring.open(home).release.digest(canonical_json(identity))[:_ID_DIGITS]
+    ledger = Ledger(home.ledger)
+    attempt = _attempt_of(ledger, release_id, request)
+    return Run(home, release_id, attempt, request)
+
+
+def _attempt_of(ledger: Ledger, release_id: str, request: ReleaseRequest) -> int:
+    attempts = ledger.attempts(release_id)
+    if not attempts:
+        _refuse_second_release_of_an_epoch(ledger, release_id, request)
+        return 1
+    latest = attempts[-1]
+    state = ledger.attempt(release_id, latest)
+    if state.burnt_draws:
+        if not request.new_attempt:
+            raise BudgetRefused(
+                f"release {release_id}, attempt {latest}: the draw from {state.burnt_draws[0]} was "
+                "started and never finished, by a crash or by a run that is still at work. It is "
+                "spent and is not drawn again. Wait for that run, or pay for a new attempt with "
+                "--new-attempt."
+            )
+        return latest + 1
+    if state.has(Kind.VOIDED):
+        return latest + 1
+    for kind in (Kind.WITHHELD, Kind.WITHDRAWN):
+        if state.has(kind):
+            raise BudgetRefused(
+                f"release {release_id} was {kind.lower()}; it is not published again. "
+                "Make another epoch's release."
+            )
+    return latest
+
+
+def _refuse_second_release_of_an_epoch(
+    ledger: Ledger, release_id: str, request: ReleaseRequest
+) -> None:
+    slot = (request.product, request.epoch, request.locale)
+    for entry in live_reservations(ledger.entries()):
+        payload = entry.payload
+        if (payload["product"], payload["epoch"], payload["locale"]) == slot:
+            if request.pay_again:
+                return
+            raise BudgetRefused(
+                f"epoch {request.epoch} of {request.product}/{request.locale} has release "
+                f"{entry.release_id} already, with other parameters or another log, and people "
+                f"have paid for it. This one would be {release_id}, at full price: "
+                "give --pay-again if that is what you want."
+            )
+
+
+def live_reservations(entries: list[Entry]) -> list[Entry]:
+    """Return the reservations that count: all but the voided ones."""
+    voided = {(e.release_id, e.attempt) for e in entries if e.kind is Kind.VOIDED}
+    return [
+        e for e in entries if e.kind is Kind.RESERVED and (e.release_id, e.attempt) not in voided
+    ]

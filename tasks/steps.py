@@ -1,0 +1,50 @@
+"""The steps of a release, in order; `flows/release.py` runs the same ones as Prefect tasks.
+
+Every step takes the run, reads what earlier steps wrote, and writes its own artifact. A step that
+finds its work done does nothing, so a release can be run again from the start after any failure.
+"""
+
+from pathlib import Path
+
+from tasks.cohorts import choose_cohorts
+from tasks.collection import publish_package
+from tasks.draws import (
+    discard_private_tables,
+    draw_client_reports,
+    draw_head_list,
+    draw_optin_histogram,
+)
+from tasks.ingest import ingest, judge_log
+from tasks.processing import blend_estimates, denoise_reports, project_estimates, trim_head_list
+from tasks.publish import judge_release, publish
+from tasks.reports import collect_reports
+from tasks.reserve import reserve
+from tasks.run import Run
+
+
+def measure_clients(run: Run) -> bool:
+    """Draw the clients' reports, or take those of devices; False means: still collecting."""
+    if run.request.clients == "reports":
+        return collect_reports(run)
+    draw_client_reports(run)
+    return True
+
+
+def run_release(run: Run) -> Path | None:
+    """Run every step in this process, without Prefect; None means: still collecting."""
+    ingest(run)
+    judge_log(run)
+    choose_cohorts(run)
+    reserve(run)
+    draw_head_list(run)
+    draw_optin_histogram(run)
+    trim_head_list(run)
+    publish_package(run)
+    if not measure_clients(run):
+        return None
+    discard_private_tables(run)
+    denoise_reports(run)
+    blend_estimates(run)
+    project_estimates(run)
+    judge_release(run, run.request.publishing)
+    return publish(run, run.request.publishing)
