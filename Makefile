@@ -35,7 +35,7 @@ check: $(STAMP)
 	$(BIN)/python -m pytest -q -m 'not slow'
 
 serve: $(STAMP)
-	$(BIN)/prefect server start --host 127.0.0.1
+	$(BIN)/python -m flows.serve
 
 bench: $(STAMP)
 	$(BIN)/python -m bench

@@ -1,25 +1,27 @@
 """The `hybriddp` command.
 
-Exit codes: 0 done, 1 failed, 2 bad input or usage.
+Exit codes: 0 done, 1 failed, 2 bad input or usage, 3 budget refused, 4 quality gate refused.
 """
 
 import json
-from collections.abc import Callable
 from dataclasses import asdict
 from enum import StrEnum
-from functools import wraps
 from pathlib import Path
-from typing import Annotated, ParamSpec, TypeVar
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from hybriddp.errors import InvalidParameter
+from flows import cli_release
+from flows.cli_ledger import keys_app, ledger_app
+from flows.terminal import FAILED, HomeOption, JsonOption, explained
 from hybriddp.params import BlenderParams
 from hybriddp.populations import POPULATIONS, study_rng
+from tasks.doctor import examine
 from tasks.generate import write_log
+from tasks.home import Home
 from tasks.in_memory import InMemoryRelease, release_in_memory
 
 app = typer.Typer(
@@ -27,10 +29,9 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,  # a traceback must not print private data
 )
-P = ParamSpec("P")
-R = TypeVar("R")
-
-BAD_INPUT = 2
+cli_release.register(app)
+app.add_typer(ledger_app, name="ledger")
+app.add_typer(keys_app, name="keys")
 
 
 class Kind(StrEnum):
@@ -49,7 +50,6 @@ class RecordsPerUser(StrEnum):
 
 KindOption = Annotated[Kind, typer.Option(help="Which published log to imitate.")]
 UsersOption = Annotated[int | None, typer.Option(help="Users; default: as many as that log had.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines.")]
 
 
 @app.callback()
@@ -57,22 +57,8 @@ def main() -> None:
     """Keep `generate` a subcommand even while there are few of them."""
 
 
-def explains_bad_input(command: Callable[P, R]) -> Callable[P, R]:
-    """Turn an invalid parameter into its message and exit code 2, without a traceback."""
-
-    @wraps(command)
-    def explained(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return command(*args, **kwargs)
-        except InvalidParameter as error:
-            Console(stderr=True, highlight=False).print(f"[bold red]Error:[/] {error}")
-            raise typer.Exit(BAD_INPUT) from None
-
-    return explained
-
-
 @app.command()
-@explains_bad_input
+@explained
 def generate(
     out: Annotated[Path, typer.Option(help="File to write: .parquet, .tsv or .tsv.gz (.txt too).")],
     kind: KindOption = Kind.AOL_LIKE,
@@ -117,7 +103,7 @@ def generate(
 
 
 @app.command("simulate")
-@explains_bad_input
+@explained
 def simulate_release(
     kind: KindOption = Kind.AOL_LIKE,
     users: UsersOption = None,
@@ -167,3 +153,20 @@ def _show(release: InMemoryRelease, params: BlenderParams, n_rows: int) -> None:
     )
     for note in release.notes:
         console.print(f"Note: {note}", soft_wrap=True)
+
+
+@app.command()
+@explained
+def doctor(home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Say what is missing or misconfigured, and the remedy."""
+    findings = examine(Home.open(home))
+    if as_json:
+        typer.echo(json.dumps([asdict(finding) for finding in findings]))
+    else:
+        console = Console(highlight=False)
+        for finding in findings:
+            mark = "[green]✓[/]" if finding.is_well else "[red]✗[/]"
+            remedy = f" Remedy: {finding.remedy}." if not finding.is_well and finding.remedy else ""
+            console.print(f"{mark} {finding.name}: {finding.detail}.{remedy}", soft_wrap=True)
+    if not all(finding.is_well for finding in findings):
+        raise typer.Exit(FAILED)

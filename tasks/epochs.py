@@ -2,9 +2,12 @@
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 
 from hybriddp.errors import InvalidParameter
+
+# What a schedule asks for: the last period that is over.
+LAST = {"last-week": "week", "last-month": "month", "yesterday": "day"}
 
 _FORMS = {
     "day": re.compile(r"(\d{4})-(\d{2})-(\d{2})"),
@@ -32,7 +35,7 @@ class Epoch:
                     break  # a thirteenth month, a 54th week
         raise InvalidParameter(
             f"epoch must be a week, month or day of the calendar, got {text!r}; "
-            "write it like 2026-W46, 2026-11 or 2026-11-16."
+            "write it like 2026-W46, 2026-11 or 2026-11-16, or last-week, last-month, yesterday."
         )
 
     @classmethod
@@ -46,6 +49,15 @@ class Epoch:
                 return cls(kind, day.replace(day=1))
             case _:
                 return cls(kind, day)
+
+    @classmethod
+    def resolve(cls, text: str, moment: datetime) -> "Epoch":
+        """Read an epoch; `last-week`, `last-month` and `yesterday` are seen from the moment."""
+        if text not in LAST:
+            return cls.parse(text)
+        now = cls.containing(LAST[text], moment)
+        a_day_before = datetime.combine(now.start - timedelta(days=1), time(12), tzinfo=UTC)
+        return cls.containing(LAST[text], a_day_before)
 
     @property
     def index(self) -> int:
@@ -62,9 +74,9 @@ class Epoch:
         match self.kind:
             case "week":
                 year, week, _ = self.start.isocalendar()
-                return f"{year}-W{week:02d}"
+                return f"{year:04d}-W{week:02d}"
             case "month":
-                return f"{self.start:%Y-%m}"
+                return f"{self.start.year:04d}-{self.start.month:02d}"
             case _:
                 return self.start.isoformat()
 

@@ -4,7 +4,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,6 +78,13 @@ class Home:
         """Return the working folder of a release."""
         return self.warehouses / release_id
 
+    def drop_warehouses(self) -> int:
+        """Remove every working copy of a log; they are made again from the log when needed."""
+        folders = [path for path in self.warehouses.iterdir() if path.is_dir()]
+        for folder in folders:
+            shutil.rmtree(folder)
+        return len(folders)
+
     def measurement(self, release_id: str, attempt: int) -> Path:
         """Return the folder of one attempt's measurements."""
         return self.measurements / release_id / str(attempt)
@@ -91,9 +98,12 @@ class Home:
         return self.public / "collections" / release_id
 
 
-def write_whole(path: Path, data: bytes, *, mode: int = 0o644) -> None:
-    """Write a file that is complete on disk before it has its name."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+def write_whole(path: Path, data: bytes, *, mode: int = 0o644, keep_existing: bool = False) -> None:
+    """Write a file that is complete on disk before it has its name.
+
+    With `keep_existing`, whoever comes first wins: a file that has the name already keeps it.
+    """
+    make_directory(path.parent)
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
     try:
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
@@ -101,7 +111,11 @@ def write_whole(path: Path, data: bytes, *, mode: int = 0o644) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(partial, path)
+        if keep_existing:
+            with suppress(FileExistsError):
+                os.link(partial, path)
+        else:
+            os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
     sync_directory(path.parent)
@@ -110,7 +124,7 @@ def write_whole(path: Path, data: bytes, *, mode: int = 0o644) -> None:
 @contextmanager
 def whole_directory(path: Path) -> Iterator[Path]:
     """Give a folder to fill; it takes its name, complete on disk, only if nothing failed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_directory(path.parent)
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
     partial.mkdir()
     try:
@@ -122,6 +136,15 @@ def whole_directory(path: Path) -> Iterator[Path]:
         os.rename(partial, path)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+    sync_directory(path.parent)
+
+
+def make_directory(path: Path) -> None:
+    """Make a directory and its parents, each durable: a file in a lost directory is lost."""
+    if path.is_dir():
+        return
+    make_directory(path.parent)
+    path.mkdir(exist_ok=True)
     sync_directory(path.parent)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from hybriddp.params import BlenderParams
 from tasks.policy import DELTA_UNITS, EPSILON_UNITS, Charge, Policy
+from tasks.run import GROUPS
 
 # Over how many years the worst case of a refilling cap is stated.
 HORIZON_YEARS = 10
@@ -15,10 +16,10 @@ def write_label(facts: Mapping[str, Any], params: BlenderParams) -> str:
     """Return the label as Markdown; `facts` is the manifest before its files are known."""
     groups = facts["guarantees"]
     rows = "\n".join(
-        f"| {terms['people']:,} people who {terms['role']} | {terms['trusts']} | "
+        f"| {terms['people']:,} people, who {terms['role']} | {terms['trusts']} | "
         f"{_number(terms['epsilon_nano'], EPSILON_UNITS)} | "
         f"{_number(terms['delta_atto'], DELTA_UNITS)} |"
-        for terms in groups.values()
+        for terms in (groups[group] for group in GROUPS)
     )
     sections = [
         f"# Privacy label: {facts['product']}, {facts['locale']}, {facts['epoch']}",

@@ -12,6 +12,8 @@ from tasks.ledger_rules import Entry, Kind
 # Charges are whole numbers of these units, rounded up: sums over years stay exact in any engine.
 EPSILON_UNITS = 10**9
 DELTA_UNITS = 10**18
+# A century: more is for life.
+_LONGEST_WINDOW = 36_525
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +49,24 @@ class Policy:
         require(exact_epsilon > 0, "cap_epsilon must be above 0", epsilon, "12 is the default")
         require(0 <= exact_delta < 1, "cap_delta must be in [0, 1)", delta, "1e-4 is the default")
         require(
-            window_days is None or window_days >= 1,
-            "window_days must be at least 1",
+            window_days is None or 1 <= window_days <= _LONGEST_WINDOW,
+            f"window_days must be between 1 and {_LONGEST_WINDOW}",
             window_days,
             "leave it out for a cap for life",
         )
         # A cap is rounded down: the sum of charges never exceeds what was typed.
         cap = Charge(int(exact_epsilon * EPSILON_UNITS), int(exact_delta * DELTA_UNITS))
         return cls(cap, window_days)
+
+    def changed(
+        self, epsilon: Number | None, delta: Number | None, window_days: int | None
+    ) -> "Policy":
+        """Return this policy with what is given put in; a window of 0 days means none."""
+        return Policy.of(
+            Fraction(self.cap.epsilon, EPSILON_UNITS) if epsilon is None else epsilon,
+            Fraction(self.cap.delta, DELTA_UNITS) if delta is None else delta,
+            self.window_days if window_days is None else window_days or None,
+        )
 
     @property
     def payload(self) -> dict[str, int | None]:

@@ -13,7 +13,7 @@ from hybriddp.package import canonical_json
 from tasks.home import Home, whole_directory, write_whole
 from tasks.keys import Keyring
 from tasks.label import write_label
-from tasks.ledger import LedgerCorrupt, LedgerMoved
+from tasks.ledger import Ledger, LedgerCorrupt, LedgerMoved
 from tasks.ledger_rules import Entry, Kind
 from tasks.log_files import BadInput
 from tasks.manifest import build_manifest, code_version, manifest_bytes, signed_bytes
@@ -21,7 +21,7 @@ from tasks.processing import published_listing, read_projected
 from tasks.quality import Verdict, judge
 from tasks.release_files import Tables, build_tables
 from tasks.request import PublishSettings
-from tasks.run import Release, Run
+from tasks.run import Release
 
 _PUBLICATIONS = (Kind.PUBLISHED, Kind.REVISED)
 
@@ -39,7 +39,7 @@ def judge_tables(tables: Tables, settings: PublishSettings, blocklist: frozenset
         "total_mass": tables.total_mass,
         "n_rows": tables.head_list.num_rows,
         "n_queries": len(set(queries)),
-        "n_bytes": len(tables.files()["head_list.jsonl"]),
+        "n_bytes": max(len(data) for data in tables.files().values()),
         "n_blocked": sum(query in blocklist for query in queries),
         "order_is_fixed": _is_ordered(tables.head_list),
     }
@@ -130,8 +130,6 @@ def _settings(settings: PublishSettings) -> dict[str, Any]:
 
 def publications(home: Home, product: str, locale: str) -> list[Entry]:
     """Return every publication of a product and locale, in the order of their sequence."""
-    from tasks.ledger import Ledger
-
     entries = Ledger(home.ledger).entries()
     places = {
         (e.release_id, e.attempt): (e.payload["product"], e.payload["locale"])
@@ -228,8 +226,3 @@ def read_blocklist(path: Path | None) -> frozenset[str]:
     except (OSError, UnicodeDecodeError):
         raise BadInput(f"{path} cannot be read as a blocklist; write one query a line.") from None
     return frozenset(filter(None, map(normalise_query, lines)))
-
-
-def publish_run(run: Run) -> Path:
-    """Publish what this run measured."""
-    return publish(run, run.request.publishing)

@@ -3,6 +3,7 @@
 Fields are public: they stand in run records and manifests. Nothing private may become one.
 """
 
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from hybriddp.normalise import NORMALISATION
 from hybriddp.params import MAX_EPSILON, BlenderParams, exact
-from tasks.epochs import Epoch
+from tasks.epochs import LAST, Epoch
 
 # Raise it whenever a mechanism's law or the meaning of a measurement changes: releases made by
 # different versions must not share an id.
@@ -51,7 +52,7 @@ class ReleaseRequest(PublishSettings):
     """One release of the head list of a search log."""
 
     log: Path = Field(description="AOL-format TSV, CSV or Parquet; plain or gzip; file or folder.")
-    epoch: str = Field(description="The period: 2026-W46, 2026-11 or 2026-11-16.")
+    epoch: str = Field(description="The period: 2026-W46, 2026-11, 2026-11-16, or last-week.")
     product: Name = Field("search", description="Product that the list belongs to.")
     locale: str = Field(
         "all", pattern=r"^[A-Za-z0-9-]{1,20}$", description="Locale of the list, such as en-US."
@@ -96,7 +97,7 @@ class ReleaseRequest(PublishSettings):
     @field_validator("epoch")
     @classmethod
     def _epoch_exists(cls, text: str) -> str:
-        return str(Epoch.parse(text))
+        return text if text in LAST else str(Epoch.parse(text))
 
     @model_validator(mode="after")
     def _parameters_fit_together(self) -> "ReleaseRequest":
@@ -111,6 +112,10 @@ class ReleaseRequest(PublishSettings):
         return PublishSettings(
             **{name: getattr(self, name) for name in PublishSettings.model_fields}
         )
+
+    def at(self, moment: datetime) -> "ReleaseRequest":
+        """Return the request with its epoch named, as a schedule means it at this moment."""
+        return self.model_copy(update={"epoch": str(Epoch.resolve(self.epoch, moment))})
 
     def params(self) -> BlenderParams:
         """Return the exact parameters of the mechanisms."""

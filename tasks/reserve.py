@@ -1,10 +1,8 @@
 """Seal who takes part, and charge them: the one step that spends budget."""
 
-import hashlib
 import os
 import secrets
-from datetime import UTC, datetime
-from pathlib import Path
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -14,13 +12,13 @@ from tasks.cohorts import stopped_accounts
 from tasks.engine import DuckDBEngine, open_warehouse
 from tasks.epochs import Epoch
 from tasks.home import Home, sync_directory
-from tasks.ledger import Head, LedgerMoved
-from tasks.ledger_rules import Kind
+from tasks.ledger import Head, Ledger, LedgerMoved
+from tasks.ledger_rules import Entry, Kind
 from tasks.policy import Charge, Policy, current_policy
 from tasks.refusals import BudgetRefused
-from tasks.run import CLIENTS, HEADLIST, HISTOGRAM, Run
+from tasks.run import CLIENTS, HEADLIST, HISTOGRAM, Run, live_reservations
 from tasks.shelf import published_heads
-from tasks.spending import first_fit, history, put_spending, total
+from tasks.spending import file_digest, first_fit, history, put_spending, total
 
 _NAMES = {HEADLIST: "finding the list", HISTOGRAM: "measuring it", CLIENTS: "clients"}
 
@@ -43,7 +41,7 @@ def reserve(run: Run) -> None:
     while not run.state.has(Kind.RESERVED):
         head = run.ledger.verify(published_heads(run.home))
         with open_warehouse(run.home.warehouse(run.release_id)) as engine:
-            payload = _decide(engine, run)
+            payload = _decide(engine, run, head)
         try:
             run.ledger.append(
                 Kind.RESERVED, run.release_id, run.attempt, payload, expected_head=head
@@ -52,9 +50,10 @@ def reserve(run: Run) -> None:
             continue
 
 
-def _decide(engine: DuckDBEngine, run: Run) -> dict[str, Any]:
-    entries, now = run.ledger.entries(), datetime.now(UTC)
-    policy = current_policy(entries)
+def _decide(engine: DuckDBEngine, run: Run, head: Head) -> dict[str, Any]:
+    entries = [entry for entry in run.ledger.entries() if entry.seq <= head.seq]
+    policy, now = current_policy(entries), run.ledger.now()
+    _require_free_epoch(run, entries)
     charges = {group: Charge.of(budget) for group, budget in prices(run.request.params()).items()}
     put_spending(engine, run.home, entries, policy, now)
     stopped = pa.array(stopped_accounts(entries), pa.binary())
@@ -65,7 +64,7 @@ def _decide(engine: DuckDBEngine, run: Run) -> dict[str, Any]:
     groups = {row["cohort"]: row for row in engine.fetch("candidate_groups").to_pylist()}
     charged = [HEADLIST, HISTOGRAM] + ([CLIENTS] if run.request.clients == "simulate" else [])
     for group in charged:
-        _require_size(engine, run, group, groups.get(group), charges[group], policy, now)
+        _require_size(engine, run, entries, group, groups.get(group), charges[group], policy, now)
     terms = {
         group: {
             "epsilon_nano": charges[group].epsilon,
@@ -85,6 +84,20 @@ def _decide(engine: DuckDBEngine, run: Run) -> dict[str, Any]:
     }
 
 
+def _require_free_epoch(run: Run, entries: list[Entry]) -> None:
+    """Refuse to pay unasked for an epoch that another release was paid for in the meantime."""
+    wanted = (run.request.product, run.request.epoch, run.request.locale)
+    for entry in live_reservations(entries):
+        slot = tuple(entry.payload[name] for name in ("product", "epoch", "locale"))
+        if slot == wanted and entry.release_id != run.release_id and not run.request.pay_again:
+            raise BudgetRefused(
+                f"epoch {run.request.epoch} of {run.request.product}/{run.request.locale} has "
+                f"release {entry.release_id} already, and people have paid for it. Release "
+                f"{run.release_id} would cost its full price: give --pay-again if that is what "
+                "you want. Nobody was charged."
+            )
+
+
 def _price_table(charges: dict[str, Charge]) -> pa.Table:
     return pa.table(
         {
@@ -98,6 +111,7 @@ def _price_table(charges: dict[str, Charge]) -> pa.Table:
 def _require_size(
     engine: DuckDBEngine,
     run: Run,
+    entries: list[Entry],
     group: str,
     found: dict[str, Any] | None,
     asked: Charge,
@@ -114,7 +128,6 @@ def _require_size(
             f"{who} would have fewer than {least} people in epoch {run.request.epoch}; enlarge the "
             "opt-in group, lower --rotation or --min-group-size. Nobody was charged."
         )
-    entries = run.ledger.entries()
     charges = history(engine, run.home, entries, found["poorest"])
     inside = [spent for spent in charges if spent.at >= policy.window_start(now)]
     spent = total(inside)
@@ -133,7 +146,7 @@ def _seal(engine: DuckDBEngine, home: Home) -> str:
     partial = home.participation / f".{secrets.token_hex(8)}.partial"
     try:
         engine.seal("affordable", partial)
-        digest = _digest(partial)
+        digest = file_digest(partial)
         descriptor = os.open(partial, os.O_RDONLY)
         os.fsync(descriptor)
         os.close(descriptor)
@@ -144,12 +157,11 @@ def _seal(engine: DuckDBEngine, home: Home) -> str:
     return digest
 
 
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def void(run: Run) -> Head:
-    """Give a reservation back, of which nothing was drawn."""
-    run.ledger.append(Kind.VOIDED, run.release_id, run.attempt, {})
-    return run.ledger.head()
+def void_reservation(home: Home, release_id: str) -> int:
+    """Give the newest reservation of a release back, of which nothing was drawn."""
+    ledger = Ledger(home.ledger)
+    attempts = ledger.attempts(release_id)
+    if not attempts:
+        raise BudgetRefused(f"no release has the id {release_id!r}; `hybriddp ledger show` lists.")
+    ledger.append(Kind.VOIDED, release_id, attempts[-1], {})
+    return attempts[-1]

@@ -21,6 +21,13 @@ from tasks.reports import collect_reports
 from tasks.reserve import reserve
 from tasks.run import Run
 
+__all__ = [
+    "blend_estimates", "choose_cohorts", "denoise_reports", "discard_private_tables",
+    "draw_client_reports", "draw_head_list", "draw_optin_histogram", "ingest", "judge_log",
+    "judge_release", "measure_clients", "project_estimates", "publish", "publish_package",
+    "reserve", "run_release", "trim_head_list",
+]  # fmt: skip
+
 
 def measure_clients(run: Run) -> bool:
     """Draw the clients' reports, or take those of devices; False means: still collecting."""

@@ -1,0 +1,49 @@
+"""A release: the pipeline, top to bottom."""
+
+from prefect import flow
+
+from flows.sign_off import wait_for_sign_off
+from tasks.orchestrated import (
+    blend,
+    choose_cohorts,
+    collect_reports,
+    denoise,
+    discard_private_tables,
+    draw_head_list,
+    draw_optin_histogram,
+    identify,
+    ingest,
+    judge_log,
+    judge_release,
+    project,
+    publish,
+    publish_package,
+    reserve,
+    trim_head_list,
+)
+from tasks.outcome import Outcome
+from tasks.request import ReleaseRequest
+
+
+@flow(name="release", persist_result=False)
+def release(request: ReleaseRequest) -> Outcome:
+    """Publish the head of a search log; run again, it returns the same release for free."""
+    run = identify(request)
+    ingest(run)
+    judge_log(run)
+    choose_cohorts(run)
+    reserve(run)
+    draw_head_list(run)
+    draw_optin_histogram(run)
+    trim_head_list(run)
+    publish_package(run)
+    if not collect_reports(run):
+        return Outcome.collecting(run)
+    discard_private_tables(run)
+    denoise(run)
+    blend(run)
+    project(run)
+    judge_release(run)
+    wait_for_sign_off(run)
+    publish(run)
+    return Outcome.published(run)

@@ -1,0 +1,19 @@
+"""Post-processing again from the measurements: free."""
+
+from pathlib import Path
+
+from prefect import flow
+
+from tasks.orchestrated import blend, denoise, find_release, judge_and_revise, project
+from tasks.reprocess import ReprocessRequest
+
+
+@flow(name="reprocess", persist_result=False)
+def reprocess(request: ReprocessRequest) -> Path:
+    """Do the post-processing of a published release again; publish a revision if it differs."""
+    release = find_release(request)
+    denoise(release)
+    blend(release)
+    project(release)
+    folder: Path = judge_and_revise(release, request)
+    return folder

@@ -1,0 +1,47 @@
+"""Sign-off: a person looks at the list before anybody else does."""
+
+import sys
+
+import typer
+from prefect import get_run_logger, suspend_flow_run
+from prefect.input import RunInput
+from prefect.runtime import deployment
+from pydantic import Field
+
+from tasks.ledger_rules import Kind
+from tasks.log_files import BadInput
+from tasks.publish import withhold
+from tasks.quality import GateRefused
+from tasks.run import Run
+
+_A_WEEK = 7 * 24 * 3600
+
+
+class SignOff(RunInput):
+    """The operator's decision."""
+
+    approve: bool = Field(description="Publish the list as its artifacts show it.")
+    reason: str = Field("", description="Why not, if it is withheld for good.")
+
+
+def wait_for_sign_off(run: Run) -> None:
+    """Ask whether to publish, if the request wants that and it was not published before."""
+    if not run.request.sign_off or run.state.has(Kind.PUBLISHED):
+        return
+    decision = _ask_on_the_page() if deployment.id is not None else _ask_in_the_terminal()
+    if not decision.approve:
+        withhold(run, decision.reason)
+        raise GateRefused(f"release {run.release_id} was withheld at sign-off.")
+
+
+def _ask_on_the_page() -> SignOff:
+    get_run_logger().info("Suspended until somebody signs off on this run's page.")
+    return suspend_flow_run(wait_for_input=SignOff, timeout=_A_WEEK, key="sign-off")
+
+
+def _ask_in_the_terminal() -> SignOff:
+    if not sys.stdin.isatty():
+        raise BadInput(
+            "sign-off needs a terminal or a deployed run; run again in one, nothing is lost."
+        )
+    return SignOff(approve=typer.confirm("Publish this list?"))

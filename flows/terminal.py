@@ -1,0 +1,97 @@
+"""What every command shares: exit codes, one sentence for every error, tables, progress."""
+
+import gc
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, ParamSpec, TypeVar
+
+import typer
+from pydantic import ValidationError
+from rich.console import Console
+
+from hybriddp.errors import HybridDPError, InvalidParameter
+from tasks.keys import KeyProblem
+from tasks.log_files import BadInput
+from tasks.quality import GateRefused
+from tasks.refusals import BudgetRefused
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+FAILED, BAD_INPUT, BUDGET_REFUSED, GATE_REFUSED = 1, 2, 3, 4
+_CODES: tuple[tuple[type[Exception], int], ...] = (
+    (InvalidParameter, BAD_INPUT),
+    (BadInput, BAD_INPUT),
+    (KeyProblem, BAD_INPUT),
+    (BudgetRefused, BUDGET_REFUSED),
+    (GateRefused, GATE_REFUSED),
+    (HybridDPError, FAILED),
+)
+
+HomeOption = Annotated[
+    Path | None, typer.Option(help="Where everything is kept; default: HYBRIDDP_HOME, else var.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines.")]
+
+
+def explained(command: Callable[P, R]) -> Callable[P, R]:
+    """Turn every error into one sentence and its exit code; never print a traceback."""
+
+    @wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return command(*args, **kwargs)
+        except ValidationError as error:
+            message, code = _fields_at_fault(error), BAD_INPUT
+        except HybridDPError as error:
+            message, code = str(error), next(c for kind, c in _CODES if isinstance(error, kind))
+        except typer.Exit:
+            raise
+        except KeyboardInterrupt:
+            message, code = "stopped; run the same command again to go on.", FAILED
+        except Exception as error:
+            # Its text may quote private data, so only its class is shown.
+            message, code = (
+                f"unforeseen {type(error).__name__}; `hybriddp doctor` may help.",
+                FAILED,
+            )
+        gc.collect()  # frees what the error's frames held, before the interpreter complains
+        Console(stderr=True, highlight=False, soft_wrap=True).print(
+            f"[bold red]Error:[/] {message}"
+        )
+        raise typer.Exit(code)
+
+    return run
+
+
+def _fields_at_fault(error: ValidationError) -> str:
+    faults = [
+        f"{'.'.join(str(part) for part in fault['loc']) or 'request'}: {fault['msg']}"
+        for fault in error.errors(include_url=False)
+    ]
+    return "; ".join(faults) + "."
+
+
+@contextmanager
+def steps_shown(console: Console) -> Iterator[Callable[[str], None]]:
+    """Show the step at work with its time, and leave a line for each that is done."""
+    begun: list[tuple[str, float]] = []
+
+    def finish() -> None:
+        if begun:
+            title, start = begun.pop()
+            console.print(f"  [green]✓[/] {title} [dim]{time.monotonic() - start:.1f} s[/]")
+
+    with console.status("Starting") as status:
+
+        def announce(title: str) -> None:
+            finish()
+            begun.append((title, time.monotonic()))
+            status.update(f"{title[0].upper()}{title[1:]}")
+
+        announce("start Prefect")
+        yield announce
+        finish()

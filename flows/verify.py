@@ -1,0 +1,22 @@
+"""Check what is published, on a schedule: signatures, hashes, expiry, and the list itself."""
+
+from prefect import flow
+from pydantic import Field
+
+from tasks.orchestrated import check_publication, published_folders
+from tasks.request import Form
+
+
+class VerifyRequest(Form):
+    """What to check."""
+
+    release_id: str | None = Field(None, description="One release; by default every newest one.")
+
+
+@flow(name="verify", persist_result=False)
+def verify(request: VerifyRequest) -> list[str]:
+    """Verify published releases as an auditor does, measurements included."""
+    folders = published_folders(request.release_id)
+    for folder in folders:
+        check_publication(folder)
+    return [folder.name for folder in folders]

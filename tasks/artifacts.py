@@ -1,0 +1,206 @@
+"""What a person would rather look at than a file: short Prefect artifacts, one for each step.
+
+They land in Prefect's database and on its pages, so they hold public facts only: parameters,
+sizes of groups, outputs of the mechanisms. Never a count of rows, a name or a value of the log.
+"""
+
+from collections.abc import Callable, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import polars as pl
+from prefect.artifacts import (
+    create_image_artifact,
+    create_markdown_artifact,
+    create_table_artifact,
+)
+
+from hybriddp.headlist import HeadListMechanism
+from hybriddp.optin import HistogramMechanism
+from tasks.measurements import load_measurement
+from tasks.overview import runway
+from tasks.policy import Charge
+from tasks.processing import published_listing
+from tasks.quality import Verdict
+from tasks.run import CLIENTS, GROUPS, HEADLIST, Release, Run
+
+_SHOWN = 20
+_BAR_HEIGHT, _CHART_WIDTH, _TEXT_WIDTH = 22, 720, 260
+
+
+def show_identity(run: Run) -> None:
+    """Say which release this is."""
+    parameters = run.request.measurement_parameters()
+    rows = [f"| {name} | {value} |" for name, value in parameters.items()]
+    _markdown(
+        run,
+        "release",
+        f"Release `{run.release_id}`, attempt {run.attempt}: {run.request.product}, "
+        f"{run.request.locale}, {run.request.epoch}.\n\n| parameter | value |\n|---|---|\n"
+        + "\n".join(rows),
+    )
+
+
+def show_ingest(run: Run) -> None:
+    """Say what was read, without how much of it."""
+    normalisation = run.request.measurement_parameters()["normalisation"]
+    name = run.request.log.name
+    _markdown(run, "ingest", f"Read `{name}` into DuckDB; texts will be `{normalisation}`.")
+
+
+def show_gate(run: Release, verdict: Verdict | None, key: str) -> None:
+    """Say which expectations were judged, and how."""
+    if verdict is None:
+        return
+    rows = [
+        {
+            "expectation": result.label,
+            "passed": result.passed,
+            "limits": ", ".join(f"{name} {value:g}" for name, value in result.limits),
+            "why": result.why,
+        }
+        for result in verdict.results
+    ]
+    create_table_artifact(rows, key=_key(key), description=f"Gate of {run.release_id}")
+
+
+def show_cohorts(run: Run) -> None:
+    """Say by which rule people were put into groups."""
+    request = run.request
+    slot = run.epoch.index % request.rotation
+    _markdown(
+        run,
+        "cohorts",
+        f"Opted in: {request.optin_source}. Rotation: slot {slot} of {request.rotation}. "
+        f"Share of opt-in people who find the list: {request.headlist_user_fraction:g}.",
+    )
+
+
+def show_budget(run: Run) -> None:
+    """Say what everybody paid, and how far the budget reaches."""
+    groups = run.reservation["groups"]
+    rows = [
+        f"| {group} | {'devices' if groups[group]['members'] is None else groups[group]['members']}"
+        f" | {Charge(groups[group]['epsilon_nano'], groups[group]['delta_atto'])} |"
+        for group in GROUPS
+    ]
+    reach = runway(run.home)
+    window = f"{reach.policy.window_days} days" if reach.policy.window_days else "a lifetime"
+    _markdown(
+        run,
+        "budget-runway",
+        "| group | people | each paid |\n|---|---|---|\n" + "\n".join(rows) + "\n\n"
+        f"Cap over {window}: {reach.policy.cap}. The most charged person has spent "
+        f"{reach.largest}: {reach.fits_largest} more releases like this one fit them, "
+        f"{reach.fits_newcomer} fit a newcomer.",
+    )
+
+
+def show_head_list_draw(run: Run) -> None:
+    """Say what the draw from S named."""
+    mechanism = HeadListMechanism.for_budget(run.params.budget)
+    named = load_measurement(run, HEADLIST)
+    _markdown(
+        run,
+        "head-list-draw",
+        f"{named.num_rows} records had a noisy count above {mechanism.threshold} "
+        f"(discrete Laplace noise of scale {mechanism.noise.scale:.4g}).",
+    )
+
+
+def show_histogram(run: Run) -> None:
+    """Say how T measured the list."""
+    scale = HistogramMechanism.for_budget(run.params.budget).noise.scale
+    listing = published_listing(run)
+    _markdown(
+        run,
+        "optin-histogram",
+        f"Counted with discrete Laplace noise of scale {scale:.4g}; "
+        f"{listing.head_list.n_queries} queries with {listing.head_list.n_records} records stay.",
+    )
+
+
+def show_package(run: Run) -> None:
+    """Say where devices find the list."""
+    _markdown(run, "collection-package", f"Signed package for devices: `{run.release_id}`.")
+
+
+def show_reports(run: Run) -> None:
+    """Say how many reports were sealed."""
+    n_reports = sum(load_measurement(run, CLIENTS)["n_reports"].to_pylist())
+    _markdown(run, "client-reports", f"{n_reports:,} reports of clients are sealed, by cell only.")
+
+
+def show_estimates(key: str) -> Callable[[Release], None]:
+    """Return what shows the likeliest records of one step's file."""
+
+    def show(run: Release) -> None:
+        path = run.folder / "derived" / f"{key.replace('-', '_')}.parquet"
+        frame = pl.read_parquet(path).sort("probability", descending=True).head(_SHOWN)
+        rows = frame.with_columns(pl.col("variance").sqrt().alias("standard_error"))
+        table = [
+            {name: value if isinstance(value, str | None) else f"{value:.6f}"
+             for name, value in row.items()}
+            for row in rows.drop("variance").to_dicts()
+        ]  # fmt: skip
+        create_table_artifact(table, key=_key(key), description=f"{key} of {run.release_id}")
+
+    return show
+
+
+def show_publication(run: Run) -> None:
+    """Show the head of the list as a table and as a plot with its intervals, and the label."""
+    folder = run.home.shelf(run.request.product, run.request.locale) / run.release_id
+    rows = pl.read_parquet(folder / "head_list.parquet").head(_SHOWN).to_dicts()
+    create_table_artifact(rows, key=_key("head-list"), description=f"Head of {run.release_id}")
+    create_image_artifact(
+        f"data:image/svg+xml;utf8,{quote(plot_intervals(rows))}",
+        key=_key("head-list-plot"),
+        description="Probabilities of the likeliest records with their intervals",
+    )
+    _markdown(run, "label", (folder / "label.md").read_text(encoding="utf-8"))
+
+
+def show_checks(folder: Path, rows: list[dict[str, str]]) -> None:
+    """Say what was verified."""
+    create_table_artifact(rows, key=_key("verification"), description=f"Checks of {folder.name}")
+
+
+def plot_intervals(rows: Sequence[dict[str, Any]]) -> str:
+    """Draw probabilities with their intervals as SVG; no plotting library is worth its import."""
+    longest = max((row["ci_high"] for row in rows), default=1.0) or 1.0
+    height = _BAR_HEIGHT * (len(rows) + 1)
+    unit = (_CHART_WIDTH - _TEXT_WIDTH - 20) / longest
+    parts = []
+    for position, row in enumerate(rows):
+        middle = _BAR_HEIGHT * (position + 0.5)
+        low, high, at = (
+            _TEXT_WIDTH + unit * row[name] for name in ("ci_low", "ci_high", "probability")
+        )
+        name = escape(f"{row['query']}  {row['url'].removeprefix('http://www.')}"[:40])
+        parts.append(
+            f'<text x="{_TEXT_WIDTH - 8}" y="{middle + 4}" text-anchor="end">{name}</text>'
+            f'<line x1="{low:.1f}" x2="{high:.1f}" y1="{middle}" y2="{middle}" stroke="#7a9cc6" '
+            f'stroke-width="6"/><circle cx="{at:.1f}" cy="{middle}" r="4" fill="#1b3a5c"/>'
+        )
+    axis = _BAR_HEIGHT * len(rows) + 14
+    parts.append(
+        f'<text x="{_TEXT_WIDTH}" y="{axis}">0</text>'
+        f'<text x="{_CHART_WIDTH - 20}" y="{axis}" text-anchor="end">{longest:.4f}</text>'
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_CHART_WIDTH}" height="{height}" '
+        f'font-family="sans-serif" font-size="12"><rect width="100%" height="100%" fill="white"/>'
+        + "".join(parts)
+        + "</svg>"
+    )
+
+
+def _markdown(run: Release, key: str, text: str) -> None:
+    create_markdown_artifact(text, key=_key(key), description=f"{key} of {run.release_id}")
+
+
+def _key(name: str) -> str:
+    return f"hybriddp-{name}".lower().replace("_", "-")

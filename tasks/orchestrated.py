@@ -1,0 +1,218 @@
+"""The steps of a release as Prefect tasks: order, retries and artifacts, no work of their own.
+
+Draws have no retries and no cache; the ledger decides what was drawn. Post-processing may retry
+freely: it is deterministic and costs nothing.
+"""
+
+import functools
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from prefect import task
+from prefect.cache_policies import NO_CACHE
+from prefect.client.orchestration import get_client
+from prefect.concurrency.sync import concurrency
+from prefect.runtime import deployment, flow_run
+
+from hybriddp.errors import HybridDPError
+from tasks import artifacts, shelf, steps
+from tasks import reprocess as reprocessing
+from tasks.home import Home, write_whole
+from tasks.keys import read_public_key
+from tasks.publish import revise
+from tasks.reprocess import ReprocessRequest
+from tasks.request import ReleaseRequest
+from tasks.run import Release, Run
+from tasks.run import identify as identify_run
+from tasks.verify import Check, verify_publication
+
+R = TypeVar("R")
+S = TypeVar("S", bound=Release)
+Announce = Callable[[str], None]
+
+LEDGER_LIMIT = "hybriddp-ledger"
+# A slot whose holder was killed frees itself; the ledger's own transactions are the guard.
+_SLOT_DECAY_PER_SECOND = 0.005
+_WAIT_SECONDS = 600
+
+# Who wants to know which step begins; the command line shows it.
+announce: ContextVar[Announce | None] = ContextVar("announce", default=None)
+
+
+class StepFailed(HybridDPError):
+    """A step failed in a way that nobody foresaw; its message might quote private data."""
+
+
+def _guarded(title: str, home: Home, function: Callable[[], R]) -> R:
+    """Run a step; keep an unforeseen error's text in the private zone and raise only its class."""
+    listener = announce.get()
+    if listener is not None:
+        listener(title)
+    try:
+        return function()
+    except HybridDPError as error:
+        # Without the frames below: they hold private data and open connections alive.
+        raise error.with_traceback(None) from None
+    except Exception as error:
+        moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
+        path = home.private / "failures" / f"{moment}.txt"
+        write_whole(path, traceback.format_exc().encode(), mode=0o600)
+        raise StepFailed(
+            f"{title}: failed with {type(error).__name__}. The details may quote private data; "
+            f"they are in private/failures/{path.name} of the home."
+        ) from None
+
+
+def _is_unforeseen(_task: Any, _run: Any, state: Any) -> bool:
+    """Retry what a second try may cure; a refusal stays a refusal."""
+    try:
+        state.result()
+    except HybridDPError as error:
+        return isinstance(error, StepFailed)
+    except Exception:
+        return True
+    return True
+
+
+def _step(
+    title: str,
+    function: Callable[[S], Any],
+    show: Callable[[S], None] | None = None,
+    *,
+    retries: int = 0,
+    writes_ledger: bool = False,
+) -> Callable[[S], Any]:
+    @task(
+        name=title,
+        retries=retries,
+        retry_delay_seconds=1,
+        retry_condition_fn=_is_unforeseen if retries else None,
+        cache_policy=NO_CACHE,
+        persist_result=False,
+    )
+    @functools.wraps(function)
+    def run_step(run: S) -> Any:
+        with ledger_turn() if writes_ledger else nullcontext():
+            result = _guarded(title, run.home, lambda: function(run))
+        if show is not None:
+            show(run)
+        return result
+
+    return run_step
+
+
+@contextmanager
+def ledger_turn() -> Iterator[None]:
+    """Take turns at the ledger with other runs of the same Prefect server.
+
+    Only deployed runs do: a command-line run has a server of its own, and nobody to wait for.
+    """
+    if deployment.id is None:
+        yield
+        return
+    with get_client(sync_client=True) as client:
+        client.upsert_global_concurrency_limit_by_name(
+            LEDGER_LIMIT, limit=1, slot_decay_per_second=_SLOT_DECAY_PER_SECOND
+        )
+    with concurrency(LEDGER_LIMIT, timeout_seconds=_WAIT_SECONDS, strict=True):
+        yield
+
+
+@task(name="identify", cache_policy=NO_CACHE, persist_result=False)
+def identify(request: ReleaseRequest) -> Run:
+    """Find out which release this is."""
+    home = Home.open()
+    # A retry days later must still mean the week that it was scheduled for.
+    moment = flow_run.scheduled_start_time or datetime.now(UTC)
+    run = _guarded("identify", home, lambda: identify_run(request.at(moment), home))
+    artifacts.show_identity(run)
+    return run
+
+
+def _judge_log(run: Run) -> None:
+    artifacts.show_gate(run, steps.judge_log(run), "gate-raw-log")
+
+
+def _judge_release(run: Run) -> None:
+    verdict = steps.judge_release(run, run.request.publishing)
+    artifacts.show_gate(run, verdict, "gate-published-list")
+
+
+def _publish(run: Run) -> Any:
+    return steps.publish(run, run.request.publishing)
+
+
+ingest = _step("ingest", steps.ingest, artifacts.show_ingest)
+judge_log = _step("judge the log", _judge_log)
+choose_cohorts = _step("choose cohorts", steps.choose_cohorts, artifacts.show_cohorts)
+reserve = _step("reserve budget", steps.reserve, artifacts.show_budget, writes_ledger=True)
+draw_head_list = _step(
+    "draw head list", steps.draw_head_list, artifacts.show_head_list_draw, writes_ledger=True
+)
+draw_optin_histogram = _step(
+    "draw opt-in histogram", steps.draw_optin_histogram, writes_ledger=True
+)
+trim_head_list = _step("trim head list", steps.trim_head_list, artifacts.show_histogram, retries=2)
+publish_package = _step(
+    "publish collection package", steps.publish_package, artifacts.show_package, retries=2
+)
+collect_reports = _step("collect client reports", steps.measure_clients, writes_ledger=True)
+discard_private_tables = _step("discard the log's tables", steps.discard_private_tables, retries=2)
+denoise = _step(
+    "denoise", steps.denoise_reports, artifacts.show_estimates("client-records"), retries=2
+)
+blend = _step(
+    "blend", steps.blend_estimates, artifacts.show_estimates("blended-records"), retries=2
+)
+project = _step(
+    "project", steps.project_estimates, artifacts.show_estimates("projected-records"), retries=2
+)
+judge_release = _step("judge the published list", _judge_release)
+publish = _step("publish", _publish, artifacts.show_publication, writes_ledger=True)
+
+
+@task(name="find release", cache_policy=NO_CACHE, persist_result=False)
+def find_release(request: ReprocessRequest) -> Release:
+    """Find a published release."""
+    home = Home.open()
+    return _guarded("find release", home, lambda: reprocessing.find(request, home))
+
+
+@task(name="judge and revise", cache_policy=NO_CACHE, persist_result=False)
+def judge_and_revise(release: Release, request: ReprocessRequest) -> Path:
+    """Judge the list with other settings, and publish it if it differs."""
+
+    def work() -> Path:
+        settings = reprocessing.settings_for(release, request)
+        verdict = steps.judge_release(release, settings)
+        artifacts.show_gate(release, verdict, "gate-published-list")
+        return revise(release, settings)
+
+    with ledger_turn():
+        return _guarded("judge and revise", release.home, work)
+
+
+@task(name="find publications", cache_policy=NO_CACHE, persist_result=False)
+def published_folders(release_id: str | None) -> list[Path]:
+    """Return the folders to check: those of one release, or the newest of every product."""
+    home = Home.open()
+    return _guarded("find publications", home, lambda: shelf.folders_to_check(home, release_id))
+
+
+@task(name="check publication", cache_policy=NO_CACHE, persist_result=False, retries=2)
+def check_publication(folder: Path) -> None:
+    """Verify one publication, with the measurements that it was made from."""
+    home = Home.open()
+
+    def work() -> list[Check]:
+        key = read_public_key(home.public / "signing.pub")
+        return verify_publication(home, folder, key)
+
+    checks = _guarded("check publication", home, work)
+    rows = [{"check": check.name, "result": check.detail} for check in checks]
+    artifacts.show_checks(folder, rows)

@@ -1,0 +1,47 @@
+"""Post-processing again, from stored measurements: free, and a new revision only if it differs."""
+
+from pathlib import Path
+
+from tasks.home import Home
+from tasks.ledger_rules import Kind
+from tasks.processing import blend_estimates, denoise_reports, project_estimates, trim_head_list
+from tasks.publish import judge_release, revise
+from tasks.request import Form, PublishSettings
+from tasks.run import Release
+from tasks.withdraw import published_release
+
+
+class ReprocessRequest(Form):
+    """Which release, and what is to be different; what is left out stays as it was."""
+
+    release_id: str
+    decimals: int | None = None
+    valid_days: int | None = None
+    max_bytes: int | None = None
+    blocklist: Path | None = None
+
+
+def settings_for(release: Release, request: ReprocessRequest) -> PublishSettings:
+    """Return the settings of the newest publication, with what the request changes."""
+    publications = [
+        entry for entry in release.state.entries if entry.kind in (Kind.PUBLISHED, Kind.REVISED)
+    ]
+    changed = request.model_dump(exclude={"release_id"}, exclude_none=True)
+    return PublishSettings.model_validate({**publications[-1].payload["settings"], **changed})
+
+
+def find(request: ReprocessRequest, home: Home) -> Release:
+    """Find the release that is to be processed again."""
+    return published_release(home, request.release_id)
+
+
+def run_reprocess(request: ReprocessRequest, home: Home) -> Path:
+    """Run every step in this process, without Prefect."""
+    release = find(request, home)
+    settings = settings_for(release, request)
+    trim_head_list(release)
+    denoise_reports(release)
+    blend_estimates(release)
+    project_estimates(release)
+    judge_release(release, settings)
+    return revise(release, settings)
