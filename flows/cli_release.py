@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from flows.environment import configure
-from flows.terminal import HomeOption, JsonOption, explained, steps_shown
+from flows.terminal import HomeOption, JsonOption, Progress, explained
 from hybriddp.errors import require
 from tasks.home import Home
 from tasks.keys import read_public_key
@@ -92,20 +92,19 @@ def release(
     place = configure(home, quiet=True)
     identify(request, place)  # what is refused anyway is refused before Prefect starts
     console = Console(stderr=True, quiet=as_json, highlight=False)
-    with steps_shown(console) as announce:
+    with Progress(console) as progress:
         from flows.release import release as release_flow  # importing Prefect takes seconds
         from tasks.orchestrated import announce as announced
 
-        announced.set(announce)
+        announced.set(progress.announce)
         outcome = release_flow(request)
     if outcome.status == "collecting":
         _say_collecting(outcome.folder, request, as_json)
         return
     checks = _verify(outcome.folder, place, None, 0, with_measurements=True)[1]
     if as_json:
-        typer.echo(
-            json.dumps({**outcome.model_dump(mode="json"), "checks": [c.name for c in checks]})
-        )
+        facts = {"checks": [check.name for check in checks], "steps": progress.seconds}
+        typer.echo(json.dumps({**outcome.model_dump(mode="json"), **facts}))
     else:
         show_head(outcome.folder, len(checks))
 
@@ -185,11 +184,11 @@ def reprocess(
         blocklist=blocklist,
     )
     configure(home, quiet=True)
-    with steps_shown(Console(stderr=True, quiet=as_json, highlight=False)) as announce:
+    with Progress(Console(stderr=True, quiet=as_json, highlight=False)) as progress:
         from flows.reprocess import reprocess as reprocess_flow
         from tasks.orchestrated import announce as announced
 
-        announced.set(announce)
+        announced.set(progress.announce)
         folder = reprocess_flow(request)
     typer.echo(json.dumps({"folder": str(folder)}) if as_json else f"Published in {folder}")
 

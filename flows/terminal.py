@@ -2,8 +2,7 @@
 
 import gc
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, ParamSpec, TypeVar
@@ -75,23 +74,34 @@ def _fields_at_fault(error: ValidationError) -> str:
     return "; ".join(faults) + "."
 
 
-@contextmanager
-def steps_shown(console: Console) -> Iterator[Callable[[str], None]]:
-    """Show the step at work with its time, and leave a line for each that is done."""
-    begun: list[tuple[str, float]] = []
+class Progress:
+    """Shows the step at work, and keeps how long each took."""
 
-    def finish() -> None:
-        if begun:
-            title, start = begun.pop()
-            console.print(f"  [green]✓[/] {title} [dim]{time.monotonic() - start:.1f} s[/]")
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._status = console.status("Starting")
+        self._title, self._start = "", 0.0
+        self.seconds: dict[str, float] = {}
 
-    with console.status("Starting") as status:
+    def __enter__(self) -> "Progress":
+        self._status.start()
+        self.announce("start Prefect")
+        return self
 
-        def announce(title: str) -> None:
-            finish()
-            begun.append((title, time.monotonic()))
-            status.update(f"{title[0].upper()}{title[1:]}")
+    def __exit__(self, kind: object, *_: object) -> None:
+        self._status.stop()
+        if kind is None:
+            self._finish()
 
-        announce("start Prefect")
-        yield announce
-        finish()
+    def announce(self, title: str) -> None:
+        """Say that a step begins, which ends the one before."""
+        self._finish()
+        self._title, self._start = title, time.monotonic()
+        self._status.update(f"{title[0].upper()}{title[1:]}")
+
+    def _finish(self) -> None:
+        if self._title:
+            spent = time.monotonic() - self._start
+            self.seconds[self._title] = round(spent, 3)
+            self._console.print(f"  [green]✓[/] {self._title} [dim]{spent:.1f} s[/]")
+            self._title = ""
