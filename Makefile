@@ -20,9 +20,13 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-# Until the Prefect release flow lands, this is a whole release in memory on a synthetic log.
-release: $(STAMP)
-	$(BIN)/hybriddp simulate --kind aol-like --epsilon 4 --delta 1e-5 --max-head-size 50 --seed 1
+# A whole release of last week's log, which is synthetic; run it again for the same list, free.
+release: $(STAMP) var/demo/log.tsv.gz
+	$(BIN)/hybriddp release --log var/demo/log.tsv.gz --epoch last-week
+
+var/demo/log.tsv.gz: | $(STAMP)
+	@mkdir -p $(@D)
+	$(BIN)/hybriddp generate --kind aol-like --users 200000 --seed 1 --out $@
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -q

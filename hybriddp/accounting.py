@@ -15,17 +15,20 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from functools import reduce
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from dp_accounting.pld import common, pld_pmf
-from dp_accounting.pld import privacy_loss_distribution as pld
 
 from hybriddp.errors import InvalidParameter, UnknownEvent, require, require_count
 from hybriddp.exact import EXACT, UPWARDS, exp, float_above
 from hybriddp.noise import DiscreteLaplace
 from hybriddp.params import Budget
 from hybriddp.response import LawPair, RandomizedResponse, two_stage_neighbour_laws, worst_delta
+
+if TYPE_CHECKING:
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
+# dp-accounting is imported where it is used: it takes seconds, and a release never asks it.
 
 # Replacing a user takes one record away and adds one: two counts move by one each.
 REPLACE_ONE_SENSITIVITY = 2
@@ -195,7 +198,10 @@ def _check_noise(budget: Budget, noise_scale: float) -> None:
     )
 
 
-def _loss_distribution(event: Event) -> pld.PrivacyLossDistribution:
+def _loss_distribution(event: Event) -> "PrivacyLossDistribution":
+    from dp_accounting.pld import common
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
     match event:
         case OptinHistogram():
             return _two_noisy_counts(event.noise_scale)
@@ -209,18 +215,23 @@ def _loss_distribution(event: Event) -> pld.PrivacyLossDistribution:
             return _from_pairs(event.neighbour_laws()).self_compose(event.n_reports)
 
 
-def _two_noisy_counts(scale: float) -> pld.PrivacyLossDistribution:
+def _two_noisy_counts(scale: float) -> "PrivacyLossDistribution":
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
     one = pld.from_discrete_laplace_mechanism(1 / scale, value_discretization_interval=_LOSS_STEP)
     return one.self_compose(REPLACE_ONE_SENSITIVITY)
 
 
-def _from_pairs(pairs: Sequence[LawPair]) -> pld.PrivacyLossDistribution:
+def _from_pairs(pairs: Sequence[LawPair]) -> "PrivacyLossDistribution":
     """Return a distribution that dominates every pair: the envelope of their deltas.
 
     An adversary may meet another kind of pair in every release, so composing the worst single
     pair is not enough. The pointwise maximum of hockey-stick curves is such a curve itself
     (Zhu, Dong, Wang 2022, proposition 10); Connect-the-Dots discretises it pessimistically.
     """
+    from dp_accounting.pld import pld_pmf
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
     tables = [np.array([(float(p), float(q), n) for p, q, n in pair]) for pair in pairs]
     most = max(float(np.max(np.log(t[:, 0] / t[:, 1]))) for t in tables)
     grid = np.arange(-np.ceil(most / _LOSS_STEP) - 1, np.ceil(most / _LOSS_STEP) + 2)

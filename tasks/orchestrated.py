@@ -143,6 +143,13 @@ def _judge_release(run: Run) -> None:
     artifacts.show_gate(run, verdict, "gate-published-list")
 
 
+def _collect_reports(run: Run) -> bool:
+    is_complete = steps.measure_clients(run)
+    if is_complete:
+        artifacts.show_reports(run)
+    return is_complete
+
+
 def _publish(run: Run) -> Any:
     return steps.publish(run, run.request.publishing)
 
@@ -161,7 +168,7 @@ trim_head_list = _step("trim head list", steps.trim_head_list, artifacts.show_hi
 publish_package = _step(
     "publish collection package", steps.publish_package, artifacts.show_package, retries=2
 )
-collect_reports = _step("collect client reports", steps.measure_clients, writes_ledger=True)
+collect_reports = _step("collect client reports", _collect_reports, writes_ledger=True)
 discard_private_tables = _step("discard the log's tables", steps.discard_private_tables, retries=2)
 denoise = _step(
     "denoise", steps.denoise_reports, artifacts.show_estimates("client-records"), retries=2

@@ -1,0 +1,118 @@
+"""A real Prefect server with its worker and deployments, as `make serve` starts them."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.flow.logs import write_searches
+from tests.repository import ROOT
+
+STARTUP_SECONDS = 240
+RUN_SECONDS = 180
+FINAL = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}
+
+
+@dataclass
+class Served:
+    """What `make serve` started, seen through HTTP."""
+
+    url: str
+    home: Path
+    output: Path
+    environment: dict[str, str]
+
+    def call(self, method: str, path: str, body: object = None):
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(
+            f"{self.url}/api{path}", data, {"content-type": "application/json"}, method=method
+        )
+        for _ in range(5):
+            try:
+                with urllib.request.urlopen(request, timeout=30) as answer:
+                    return json.load(answer) if answer.status != 204 else None
+            except urllib.error.HTTPError as error:
+                with error:
+                    refusal = {"status": error.code, "detail": error.read().decode()}
+                if error.code < 500:
+                    break
+                time.sleep(0.5)  # a busy database; Prefect's own client tries again too
+        return refusal
+
+    def deployment(self, name: str) -> str:
+        return self.call("GET", f"/deployments/name/{name}")["id"]
+
+    def start(self, deployment: str, request: dict) -> str:
+        body = {"parameters": {"request": request}}
+        path = f"/deployments/{self.deployment(deployment)}/create_flow_run"
+        answer = self.call("POST", path, body)
+        assert "id" in answer, answer
+        return answer["id"]
+
+    def wait(self, run_id: str, *wanted: str) -> dict:
+        """Wait until a run is in a wanted state or a final one, and return that state."""
+        deadline = time.monotonic() + RUN_SECONDS
+        while time.monotonic() < deadline:
+            state = self.call("GET", f"/flow_runs/{run_id}")["state"]
+            if state["name"] in wanted or state["type"] in FINAL:
+                return state
+            time.sleep(0.3)
+        raise AssertionError(f"run {run_id} is at {state['name']} after {RUN_SECONDS} s")
+
+    def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run the command line against this server."""
+        return run_command(*arguments, environment=self.environment)
+
+
+def run_command(*arguments: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "flows", *arguments],
+        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=RUN_SECONDS, check=False,
+    )  # fmt: skip
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served")
+    home, output, port = folder / "home", folder / "serve.log", free_port()
+    environment = os.environ | {"HYBRIDDP_HOME": str(home), "HYBRIDDP_PORT": str(port)}
+    with output.open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "flows.serve"],
+            cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        try:
+            deadline = time.monotonic() + STARTUP_SECONDS
+            while "Ctrl-C stops everything" not in output.read_text():
+                assert process.poll() is None, output.read_text()[-2000:]
+                assert time.monotonic() < deadline, output.read_text()[-2000:]
+                time.sleep(0.5)
+            url = f"http://127.0.0.1:{port}"
+            # Prefect's home is the server's; its address makes commands use the server.
+            yield Served(url, home, output, environment | {"PREFECT_API_URL": f"{url}/api"})
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(timeout=60)
+
+
+@pytest.fixture(scope="session")
+def searches(tmp_path_factory) -> Path:
+    """A log of 3,000 people with a popular head and planted secrets."""
+    path = tmp_path_factory.mktemp("logs") / "searches.tsv"
+    write_searches(path, 3_000)
+    return path

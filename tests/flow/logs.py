@@ -1,0 +1,26 @@
+"""Small logs with a popular head, and with secrets that must never leave the private zone."""
+
+from pathlib import Path
+
+# Rare texts, each of one person: a query, a url, a person's id, and parts of rejected rows.
+SECRETS = (
+    "xyzzy plover diagnosis",
+    "http://secret-clinic.example",
+    "person-7f3a-secret",
+    "rejected secret query",
+    "broken secret line",
+)
+HEADER = "AnonID\tQuery\tQueryTime\tItemRank\tClickURL"
+POPULAR = (("google", "http://google.com"), ("weather", "http://weather.com"))
+
+
+def write_searches(path: Path, n_people: int) -> None:
+    """Two thirds of the people search for the head; the secrets are among the others."""
+    rows = [HEADER]
+    for person in range(n_people):
+        query, url = POPULAR[person % 2] if person % 3 else (f"rare {person}", "http://rare.org")
+        rows.append(f"{person}\t{query}\t2026-11-10 10:00:00\t1\t{url}")
+    rows.append(f"{SECRETS[2]}\t{SECRETS[0]}\t2026-11-10 10:00:00\t1\t{SECRETS[1]}")
+    rows.append(f"{SECRETS[2]}\t{SECRETS[3]}\tnot a time\t1\thttp://x.org")
+    rows.append(f"{SECRETS[2]}\t{SECRETS[4]}")
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")

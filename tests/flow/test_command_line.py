@@ -1,0 +1,59 @@
+"""Whole runs of the command, against the server of the deployments."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tasks.home import Home
+from tasks.ledger import Ledger
+from tasks.ledger_rules import Kind
+from tests.flow.logs import HEADER, SECRETS, write_searches
+from tests.repository import ROOT
+
+pytestmark = pytest.mark.slow
+
+
+def test_refused_gate_is_exit_code_4_and_quotes_nothing(served, tmp_path):
+    log, home = tmp_path / "bad.tsv", tmp_path / "home"
+    good = [f"{i}\tnews\t2026-11-10 10:00:00\t1\thttp://n.org" for i in range(50)]
+    bad = [f"{i}\t{SECRETS[0]}\tno time\t1\t{SECRETS[1]}" for i in range(50)]
+    log.write_text("\n".join([HEADER, *good, *bad]) + "\n")
+    done = served.command("release", "--log", str(log), "--epoch", "2026-W46", "--home", str(home))
+    assert done.returncode == 4, done.stderr
+    assert "bad_row_share" in done.stderr
+    for secret in SECRETS:
+        assert secret not in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert Ledger(Home(home).ledger).entries() == []
+
+
+def test_killed_run_goes_on_and_draws_nothing_twice(served, tmp_path):
+    log, home = tmp_path / "searches.tsv", tmp_path / "home"
+    write_searches(log, 2_000)
+    arguments = ["release", "--log", str(log), "--epoch", "2026-W46", "--optin-fraction", "0.3",
+                 "--home", str(home)]  # fmt: skip
+    victim = subprocess.Popen(
+        [sys.executable, "-m", "flows", *arguments],
+        cwd=ROOT, env=served.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )  # fmt: skip
+    ledger = Ledger(Home.open(home).ledger)
+    while not ledger.entries():
+        assert victim.poll() is None
+        time.sleep(0.01)
+    os.killpg(victim.pid, signal.SIGKILL)
+    victim.wait(timeout=30)
+    done = served.command(*arguments)
+    if done.returncode == 3:  # it was killed inside a draw
+        assert "--new-attempt" in done.stderr
+        done = served.command(*arguments, "--new-attempt")
+    assert done.returncode == 0, done.stderr
+    entries = ledger.entries()
+    assert [e.kind for e in entries].count(Kind.PUBLISHED) == 1
+    started = [(e.attempt, e.draw) for e in entries if e.kind is Kind.DRAW_STARTED]
+    assert len(set(started)) == len(started)
+    ledger.verify()

@@ -1,0 +1,140 @@
+"""The flows through a real server, worker and HTTP API, as Prefect's pages use them."""
+
+import json
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tasks.home import Home
+from tasks.ledger import Ledger
+from tasks.ledger_rules import Kind
+from tests.flow.logs import SECRETS, write_searches
+
+pytestmark = pytest.mark.slow
+
+
+def asked(log: Path, **settings) -> dict:
+    return {"log": str(log), "epoch": "2026-W46", "optin_fraction": 0.3, **settings}
+
+
+def rows_of(served, kind: Kind) -> list:
+    return [entry for entry in Ledger(Home(served.home).ledger).entries() if entry.kind is kind]
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+@pytest.fixture(scope="module")
+def from_the_form(served, searches) -> Path:
+    """A release that was started as the page's form starts one."""
+    state = served.wait(served.start("release/weekly-release", asked(searches)))
+    assert state["type"] == "COMPLETED", served.output.read_text()[-3000:]
+    (folder,) = (path.parent for path in served.home.glob("public/search/all/*/manifest.json"))
+    return folder
+
+
+def test_command_line_finds_the_release_that_the_form_made(served, searches, from_the_form):
+    before, entries = bytes_of(from_the_form), len(rows_of(served, Kind.RESERVED))
+    done = served.command(
+        "release", "--log", str(searches), "--epoch", "2026-W46", "--optin-fraction", "0.3",
+        "--home", str(served.home), "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["folder"] == str(from_the_form)
+    assert bytes_of(from_the_form) == before
+    assert len(rows_of(served, Kind.RESERVED)) == entries == 1
+
+
+def test_every_step_left_an_artifact(served, from_the_form):
+    found = served.call("POST", "/artifacts/filter", {})
+    kinds = {artifact["key"]: artifact["type"] for artifact in found}
+    assert {"markdown", "table", "image"} <= set(kinds.values())
+    for step in (
+        "release", "ingest", "gate-raw-log", "cohorts", "budget-runway", "head-list-draw",
+        "optin-histogram", "collection-package", "client-reports", "client-records",
+        "blended-records", "projected-records", "gate-published-list", "head-list",
+        "head-list-plot", "label",
+    ):  # fmt: skip
+        assert f"hybriddp-{step}" in kinds
+
+
+@pytest.mark.parametrize("wrong", [{"epsilon": 99}, {"epsilom": 1}, {"epoch": None}])
+def test_form_refuses_what_the_command_line_would_refuse(served, searches, wrong):
+    deployment = served.deployment("release/weekly-release")
+    answer = served.call(
+        "POST",
+        f"/deployments/{deployment}/create_flow_run",
+        {"parameters": {"request": asked(searches) | wrong}},
+    )
+    assert answer["status"] == 409
+    assert next(iter(wrong)) in answer["detail"]
+
+
+def test_retry_of_a_failed_run_from_the_page_finishes_it(served, tmp_path):
+    """The page retries by putting the run back to AwaitingRetry."""
+    log = tmp_path / "late.tsv"
+    run = served.start("release/weekly-release", asked(log, product="late"))
+    assert served.wait(run)["type"] == "FAILED"
+    write_searches(log, 1_000)
+    retry = {"state": {"type": "SCHEDULED", "name": "AwaitingRetry"}, "force": True}
+    served.call("POST", f"/flow_runs/{run}/set_state", retry)
+    state = served.wait(run)
+    assert state["type"] == "COMPLETED", state
+    drawn = [e for e in rows_of(served, Kind.DRAWN) if e.payload]
+    assert len([e for e in rows_of(served, Kind.PUBLISHED)]) >= 1
+    assert len({(e.release_id, e.attempt, e.draw) for e in drawn}) == len(drawn)
+
+
+def test_sign_off_waits_and_neither_answer_draws_again(served, searches):
+    request = asked(searches, product="signed", sign_off=True)
+    run = served.start("release/weekly-release", request)
+    assert served.wait(run, "Suspended")["name"] == "Suspended"
+    assert not list(served.home.glob("public/signed/all/*"))
+    drawn = len(rows_of(served, Kind.DRAWN))
+    served.call("POST", f"/flow_runs/{run}/resume", {"run_input": {"approve": True}})
+    assert served.wait(run, "Completed")["type"] == "COMPLETED"
+    assert len(list(served.home.glob("public/signed/all/*/manifest.json"))) == 1
+    assert len(rows_of(served, Kind.DRAWN)) == drawn
+
+
+def test_scheduled_run_completes(served, from_the_form):
+    """Broken schedulers fail silently, so only a run that was scheduled and completed counts."""
+    deployment = served.deployment("verify/verify")
+    (schedule,) = served.call(
+        "POST",
+        f"/deployments/{deployment}/schedules",
+        [{"active": True, "schedule": {"interval": 15}}],
+    )
+    wanted = {
+        "flow_runs": {"state": {"type": {"any_": ["COMPLETED"]}}},
+        "deployments": {"id": {"any_": [deployment]}},
+    }
+    deadline = time.monotonic() + 120
+    while not (found := served.call("POST", "/flow_runs/filter", wanted)):
+        assert time.monotonic() < deadline, served.output.read_text()[-3000:]
+        time.sleep(0.5)
+    served.call("DELETE", f"/deployments/{deployment}/schedules/{schedule['id']}")
+    assert all(run["auto_scheduled"] for run in found)
+
+
+def test_ledger_has_a_concurrency_limit(served, from_the_form):
+    limit = served.call("GET", "/v2/concurrency_limits/hybriddp-ledger")
+    assert (limit["limit"], limit["active"]) == (1, True)
+
+
+def test_no_secret_is_anywhere_after_a_release(served, from_the_form):
+    """Not in logs, run records, results, artifacts, quality results, ledger or published files."""
+    haystacks = {"serve.log": served.output.read_bytes()}
+    for path in served.home.rglob("*"):
+        if path.is_file():
+            haystacks[str(path.relative_to(served.home))] = path.read_bytes()
+            if path.suffix == ".parquet":
+                haystacks[f"{path} as rows"] = str(pq.read_table(path).to_pylist()).encode()
+    assert any("prefect.db" in name for name in haystacks)
+    assert any(b"google" in data for data in haystacks.values()), "the search itself must work"
+    for secret in SECRETS:
+        leaks = [name for name, data in haystacks.items() if secret.encode() in data]
+        assert not leaks, secret

@@ -1,0 +1,175 @@
+"""The commands around a release: what they print, and their exit codes."""
+
+import json
+import os
+
+import pytest
+from typer.testing import CliRunner
+
+from flows.cli import app
+from tasks.ledger import Ledger
+
+
+def hybriddp(*arguments, home=None):
+    environment = {"HYBRIDDP_HOME": str(home)} if home else {}
+    return CliRunner().invoke(app, [str(a) for a in arguments], env=environment)
+
+
+def told(*arguments, home=None) -> dict:
+    done = hybriddp(*arguments, "--json", home=home)
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+@pytest.fixture
+def home(run):
+    return run.home.root
+
+
+def test_ledger_show_lists_releases_and_the_runway(home, run):
+    shown = told("ledger", "show", home=home)
+    assert shown["runway"]["fits_largest"] == 2
+    assert shown["runway"]["pld_epsilon"] <= 4
+    text = hybriddp("ledger", "show", home=home).stdout
+    assert "2 more for the most charged, 3 for a newcomer" in " ".join(text.split())
+    assert "PUBLISHED" in text
+
+
+def test_ledger_verify_and_its_refusal(home, run):
+    assert told("ledger", "verify", home=home)["published"] == 1
+    run.home.ledger.unlink()
+    for leftover in run.home.private.glob("ledger.sqlite-*"):
+        leftover.unlink()
+    refused = hybriddp("ledger", "verify", home=home)
+    assert refused.exit_code == 1
+    assert "forgotten spending" in refused.stderr
+
+
+def test_public_export_holds_no_account(home, run, tmp_path):
+    assert hybriddp("ledger", "opt-out", "17", home=home).exit_code == 0
+    assert hybriddp("ledger", "export", "--out", tmp_path / "e.json", home=home).exit_code == 0
+    exported = (tmp_path / "e.json").read_text()
+    accounts = [e.draw for e in Ledger(run.home.ledger).entries() if e.kind == "OPTED_OUT"]
+    assert accounts
+    assert accounts[0] not in exported
+    assert run.reservation["participation"] not in exported
+    assert {row.get("kind") for row in json.loads(exported)["entries"]} >= {"RESERVED", "DRAWN"}
+
+
+def test_balance_opting_out_and_erasure(home, run):
+    before = told("ledger", "balance", "17", home=home)
+    assert before["spent"]["epsilon"] == 4 * 10**9
+    (run.home.warehouses / "leftover").mkdir()
+    assert "1 working copies" in hybriddp("ledger", "erase", "17", home=home).stdout
+    assert not (run.home.warehouses / "leftover").exists()
+    after = told("ledger", "balance", "17", home=home)
+    assert after["is_stopped"]
+    assert after["spent"] == before["spent"]
+    hybriddp("ledger", "opt-in", "17", home=home)
+    assert not told("ledger", "balance", "17", home=home)["is_stopped"]
+    assert "Spent (epsilon 0, delta 0)" in hybriddp("ledger", "balance", "nobody", home=home).stdout
+
+
+def test_policy_is_shown_and_changed_on_record(home, run):
+    assert "epsilon 12" in hybriddp("ledger", "policy", home=home).stdout
+    done = hybriddp("ledger", "policy", "--cap-epsilon", "20", "--window-days", "365", home=home)
+    assert "any 365 days: (epsilon 20, delta 0.0001)" in done.stdout
+    assert hybriddp("ledger", "policy", "--cap-epsilon", "0", home=home).exit_code == 2
+    assert [e.kind for e in Ledger(run.home.ledger).entries()].count("POLICY") == 1
+
+
+def test_reservation_with_draws_cannot_be_voided(home, run):
+    refused = hybriddp("ledger", "void", run.release_id, home=home)
+    assert refused.exit_code == 1
+    assert "no draw has started" in " ".join(refused.stderr.split())
+
+
+def test_keys_are_made_once_and_never_shown(tmp_path):
+    assert "Made new keys" in hybriddp("keys", "init", home=tmp_path).stdout
+    assert "there already" in hybriddp("keys", "init", home=tmp_path).stdout
+    shown = hybriddp("keys", "show", home=tmp_path).stdout
+    for path in (tmp_path / "private" / "keys").glob("*.key"):
+        assert path.stat().st_mode & 0o077 == 0
+        assert path.read_bytes().hex() not in shown
+    assert hybriddp("keys", "show", home=tmp_path / "new").exit_code == 2
+
+
+def test_new_keys_beside_an_old_ledger_are_refused(home, run):
+    (run.home.keys / "account.key").unlink()
+    refused = hybriddp("keys", "init", home=home)
+    assert refused.exit_code == 2
+    assert "forget what people have spent" in " ".join(refused.stderr.split())
+
+
+def test_verify_and_search_as_a_consumer(home, folder):
+    key = home / "public" / "signing.pub"
+    checks = told("verify", folder, "--key", key)["checks"]
+    assert "recomputed" not in checks
+    assert "recomputed" in told("verify", folder.parent, home=home)["checks"]
+    assert hybriddp("verify", folder, "--key", key, "--min-sequence", 9).exit_code == 1
+    found = told("search", folder.parent, " GOO")
+    assert [entry["query"] for entry in found] == ["google"]
+    assert found[0]["urls"][0]["url"] == "http://google.com"
+    assert "No listed query" in hybriddp("search", folder, "zzz").stdout
+    assert hybriddp("search", home, "goo").exit_code == 2
+
+
+def test_withdraw(home, run, folder):
+    assert told("withdraw", run.release_id, "--reason", "test", home=home)["withdrawn"]
+    assert hybriddp("verify", folder, home=home).exit_code == 1
+    assert hybriddp("withdraw", "0" * 32, "--reason", "x", home=home).exit_code == 2
+
+
+def test_doctor_says_what_is_wrong_and_the_remedy(home, run):
+    assert hybriddp("doctor", home=home).exit_code == 0
+    (run.home.keys / "signing.key").chmod(0o644)
+    sick = hybriddp("doctor", home=home)
+    assert sick.exit_code == 1
+    assert "chmod 600" in sick.stdout
+
+
+@pytest.fixture
+def own_environment(monkeypatch):
+    """`hybriddp release` sets Prefect's environment; keep that from the other tests."""
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+    monkeypatch.setattr("flows.environment.atexit.register", lambda _: None)
+
+
+@pytest.mark.usefixtures("own_environment")
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--epoch", "2026-W46"], "log: Field required"),
+        (["--log", "absent.tsv", "--epoch", "2026-W46"], "absent.tsv is not there"),
+        (["--log", "README.md", "--epoch", "2026-W46"], "no suffix of a log"),
+        (["--log", "absent.tsv", "--epoch", "2026-W60"], "epoch must be a week"),
+        (["--log", "a.tsv", "--epoch", "2026-11", "--epsilon", "99"], "less than or equal to 50"),
+        (["--config", "absent.toml"], "cannot be read as TOML"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(tmp_path, arguments, words):
+    done = hybriddp("release", *arguments, "--home", tmp_path / "home")
+    assert done.exit_code == 2
+    assert words in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.usefixtures("own_environment")
+def test_second_release_of_an_epoch_is_refused_with_exit_code_3(home, run):
+    request = run.request
+    done = hybriddp(
+        "release", "--log", request.log, "--epoch", request.epoch, "--epsilon", 2, "--home", home
+    )
+    assert done.exit_code == 3
+    assert "--pay-again" in done.stderr
+
+
+def test_settings_come_from_a_file_and_the_command_line_wins(tmp_path):
+    from flows.cli_release import build_request
+
+    config = tmp_path / "release.toml"
+    config.write_text('epoch = "2026-11"\nepsilon = 2\n[columns]\nquery = "q"\n')
+    request = build_request(config, {"log": "l.tsv", "epsilon": 3.0}, ["person=uid", "time="])
+    assert (request.epoch, request.epsilon) == ("2026-11", 3.0)
+    columns = request.columns
+    assert (columns.query, columns.person, columns.time) == ("q", "uid", None)

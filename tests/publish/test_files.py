@@ -1,0 +1,94 @@
+"""What is published: rounding, order, intervals, label, plot."""
+
+import json
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybriddp.estimate import Estimate
+from tasks.listing import Listing
+from tasks.postprocess import Levels
+from tasks.release_files import build_tables
+
+RECORDS = [("a", "x"), ("a", "y"), ("b", "x"), ("é", "ü")]
+
+
+def tables(records, queries, *, decimals=6, blocked=frozenset(), variance=1e-6):
+    levels = Levels(
+        Estimate(np.array(records), np.full(len(records), variance)),
+        Estimate(np.array(queries), np.full(len(queries), variance)),
+    )
+    return build_tables(Listing.of(RECORDS), levels, decimals, blocked)
+
+
+# Cells: <a,x> <a,y> <a,*> <b,x> <b,*> <é,ü> <é,*> <*,*>
+CELLS = [0.1, 0.3, 0.05, 0.1, 0.0, 0.2, 0.0, 0.25]
+QUERIES = [0.45, 0.1, 0.2, 0.25]
+
+
+def test_rows_are_ranked_by_probability_then_text():
+    made = tables(CELLS, QUERIES)
+    rows = made.head_list.to_pylist()
+    assert [(r["rank"], r["query"], r["url"]) for r in rows] == [
+        (1, "a", "y"), (2, "é", "ü"), (3, "a", "x"), (4, "b", "x"),
+    ]  # fmt: skip
+    assert made.query_wildcards == {"a": 0.05, "b": 0.0, "é": 0.0}
+    assert made.total_mass == pytest.approx(1)
+    assert [r["query"] for r in made.trends.to_pylist()] == ["a", "é", "b"]
+
+
+def test_blocked_queries_vanish_but_their_mass_stays():
+    made = tables(CELLS, QUERIES, blocked=frozenset({"a"}))
+    assert {row["query"] for row in made.head_list.to_pylist()} == {"b", "é"}
+    assert made.other_records == pytest.approx(0.25 + 0.1 + 0.3 + 0.05)
+    assert made.other_queries == pytest.approx(0.7)
+    assert (made.n_blocked, made.total_mass) == (1, pytest.approx(1))
+
+
+def test_same_numbers_give_the_same_bytes_and_both_forms_agree():
+    first, second = tables(CELLS, QUERIES).files(), tables(CELLS, QUERIES).files()
+    assert first == second
+    lines = [json.loads(line) for line in first["head_list.jsonl"].splitlines()]
+    assert lines == tables(CELLS, QUERIES).head_list.to_pylist()
+    assert "é".encode() in first["head_list.jsonl"]
+
+
+def test_an_element_that_nobody_knows_has_the_whole_interval():
+    (row, *_) = tables(CELLS, QUERIES, variance=np.inf).head_list.to_pylist()
+    assert (row["ci_low"], row["ci_high"]) == (0, 1)
+
+
+@given(
+    st.lists(st.floats(0, 1), min_size=8, max_size=8).filter(lambda v: sum(v) > 0.01),
+    st.integers(2, 12),
+    st.floats(0, 0.1),
+)
+def test_intervals_hold_their_probability_after_rounding(weights, decimals, variance):
+    cells = np.array(weights) / sum(weights)
+    made = tables(cells, [1, 0, 0, 0], decimals=decimals, variance=variance)
+    for row in made.head_list.to_pylist():
+        assert 0 <= row["ci_low"] <= row["probability"] <= row["ci_high"] <= 1
+    assert abs(made.total_mass - 1) <= 9 * 0.5 * 10**-decimals + 1e-12
+    ranked = made.head_list["probability"].to_pylist()
+    assert ranked == sorted(ranked, reverse=True)
+
+
+def test_label_says_who_trusted_whom_and_what_is_not_promised(folder):
+    label = (folder / "label.md").read_text()
+    for words in (
+        "the curator (simulated)", "| 4 | 1e-05 |", "| 4 | 0 |", "being in the log at all is not",
+        "epsilon 12, delta 0.0001", "What it does not promise",
+    ):  # fmt: skip
+        assert words in label
+
+
+def test_plot_is_svg_with_escaped_text():
+    from tasks.artifacts import plot_intervals
+
+    row = {"query": "<b>&", "url": "u", "probability": 0.2, "ci_low": 0.1, "ci_high": 0.3}
+    drawing = ET.fromstring(plot_intervals([row]))
+    assert any("<b>&" in (element.text or "") for element in drawing.iter())
+    ET.fromstring(plot_intervals([]))
