@@ -16,6 +16,7 @@ from hybriddp.errors import require
 from tasks.home import Home
 from tasks.keys import read_public_key
 from tasks.log_files import BadInput
+from tasks.policy import Charge
 from tasks.reprocess import ReprocessRequest
 from tasks.request import ReleaseRequest
 from tasks.run import identify
@@ -156,7 +157,7 @@ def show_head(folder: Path, n_checks: int) -> None:
     console.print(
         f"\n{manifest['rows']['head_list']} records of {manifest['rows']['trends']} queries; "
         f"everything else has probability {manifest['masses']['other_records']:.4f}.\n"
-        f"epsilon {manifest['parameters']['epsilon']}, delta {manifest['parameters']['delta']} for "
+        f"{Charge(groups['S']['epsilon_nano'], groups['S']['delta_atto'])} at most for "
         f"each of {groups['S']['people']:,} + {groups['T']['people']:,} opt-in people and "
         f"{groups['C']['people']:,} clients.\n"
         f"Release {manifest['release_id']}, sequence {manifest['sequence']}, valid until "

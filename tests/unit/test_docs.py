@@ -1,13 +1,18 @@
 """The docs, the packaging and the code say the same."""
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
 import zipfile
 
-from hybriddp.params import BlenderParams
+import pytest
+
 from tests.repository import ROOT, run_python
+
+PACKAGES = ("hybriddp", "tasks", "flows")
 
 
 def test_wheel_holds_the_library_only(tmp_path):
@@ -68,13 +73,47 @@ def test_readmes_python_example_runs():
     assert run_python(example).startswith("[1 2 3 4 5] [0.")
 
 
-def test_readme_shows_what_make_release_prints():
-    """The shown release is a real one: same seed, same rows."""
-    from tasks.in_memory import release_in_memory
+@pytest.mark.slow
+def test_readmes_commands_run_on_a_new_home(tmp_path):
+    """All but `make test` itself, in their order, in a checkout of their own."""
+    checkout = tmp_path / "checkout"
+    for part in ("Makefile", "pyproject.toml", "constraints.txt", *PACKAGES, "sql", "expectations"):
+        source = ROOT / part
+        copy = shutil.copytree if source.is_dir() else shutil.copy
+        checkout.mkdir(exist_ok=True)
+        copy(source, checkout / part)
+    # The environment of this very run stands in for the one that `make setup` would make.
+    bin_folder = checkout / ".venv" / "bin"
+    bin_folder.mkdir(parents=True)
+    (bin_folder / "python").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    (bin_folder / "hybriddp").write_text(f'#!/bin/sh\nexec {sys.executable} -m flows "$@"\n')
+    for script in bin_folder.iterdir():
+        script.chmod(0o755)
+    (checkout / ".venv" / ".installed").touch()
+    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    commands = [line for block in blocks for line in block.splitlines() if line != "make test"]
+    assert "make release" in commands
+    assert len(commands) >= 10
+    environment = {
+        k: v for k, v in os.environ.items() if not k.startswith(("HYBRIDDP_", "PREFECT_"))
+    }
+    for command in commands:
+        done = subprocess.run(
+            command, shell=True, cwd=checkout, env=environment | {"PYTHONPATH": str(checkout)},
+            capture_output=True, text=True, timeout=300, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, (command, done.stderr[-2000:])
+        if command == "make release":
+            assert "google" in done.stdout
+            assert "7 checks passed" in done.stdout
 
-    release = release_in_memory("aol-like", None, 0.05, BlenderParams(4, "1e-5"), seed=1)
+
+def test_readme_shows_a_release_and_its_label_as_they_are_printed():
     readme = (ROOT / "README.md").read_text()
-    for row in release.rows[:5]:
-        assert re.search(
-            rf"{re.escape(row.query)} +{re.escape(row.url)} +{row.probability:.5f}", readme
-        )
+    (shown,) = re.findall(r"```text\n(.*?)```", readme, flags=re.DOTALL)
+    rows = re.findall(r"^ \d +\S.* http\S+ +0\.\d{6} +0\.\d{6} - 0\.\d{6}$", shown, re.MULTILINE)
+    assert len(rows) == 5
+    label = (ROOT / "tasks" / "label.py").read_text()
+    for words in ("who saw their searches", "Over a lifetime", "nobody's searches are used beyond"):
+        assert words in readme
+        assert words in label
