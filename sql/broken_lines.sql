@@ -4,6 +4,12 @@ select
     file_id,
     line,
     lower(min(cast(error_type as varchar))) as reason,
-    trim(split_part(any_value(csv_line), $delimiter, $person_position), ' "') as person
-from reject_errors
+    -- $field matches one column with the delimiter behind it.
+    trim(
+        regexp_extract_all(any_value(csv_line) || $delimiter, $field, 1)[$person_position],
+        ' ' || $quote
+    ) as person,
+    -- A quote that is never closed takes other people's lines with it.
+    bool_or(error_type = 'UNQUOTED VALUE' and contains(csv_line, chr(10))) as has_open_quote
+from raw_log_errors
 group by file_id, line

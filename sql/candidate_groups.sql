@@ -5,7 +5,12 @@ select
     count(*) as n_candidates,
     count(affordable.account) as n_affordable,
     min_by(
-        candidates.account, struct_pack(e := spending.epsilon, d := spending.delta)
+        candidates.account,
+        struct_pack(
+            e := coalesce(spending.epsilon, 0),
+            d := coalesce(spending.delta, 0),
+            a := candidates.account
+        )
     ) filter (affordable.account is null) as poorest
 from candidates
 left join affordable on affordable.account = candidates.account

@@ -9,7 +9,8 @@ select
     person,
     -- Opted in only if every row that says something says so.
     coalesce(
-        bool_and(lower(trim(optin)) in ('1', 'true', 't', 'yes', 'y')) filter (optin is not null),
+        bool_and(lower(trim(optin)) in ('1', 'true', 't', 'yes', 'y'))
+            filter (trim(optin) <> ''),
         false
     ) as is_optin,
     sum(n_rows) as n_rows

@@ -9,6 +9,14 @@ with typed as (
         optin,
         searched_at is not null as has_time
     from raw_log
+),
+
+-- 'infinity' is a timestamp to the engine; to us it is no time.
+timed as (
+    select
+        * exclude (searched_at),
+        case when isfinite(searched_at) then searched_at end as searched_at
+    from typed
 )
 
 select
@@ -25,4 +33,4 @@ select
         when $needs_time and searched_at is null then 'not a time'
         when coalesce(trim(query), '') = '' then 'empty query'
     end as reason
-from typed
+from timed

@@ -17,6 +17,7 @@ from tasks.measurements import draw_once, load_measurement
 from tasks.postprocess import candidate_listing
 from tasks.processing import published_listing
 from tasks.run import CLIENTS, HEADLIST, HISTOGRAM, Run
+from tasks.spending import sealed_file
 
 
 def draw_head_list(run: Run) -> pa.Table:
@@ -92,7 +93,7 @@ def discard_private_tables(run: Run) -> None:
 def _cohort_records(run: Run) -> Iterator[DuckDBEngine]:
     """Open the warehouse with the records of the people who were sealed into the release."""
     with open_warehouse(run.home.warehouse(run.release_id)) as engine:
-        sealed = run.home.participation / f"{run.reservation['participation']}.parquet"
+        sealed = sealed_file(run.home, run.reservation["participation"])
         engine.read_sealed("sealed", [sealed])
         engine.step("cohort_records")
         yield engine

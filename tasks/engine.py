@@ -4,6 +4,7 @@ A step is one file of `sql/`, run as `create table <name> as <file>`. Parameters
 never pasted, and secrets come in as tables: SQL text lands in plans, logs and errors.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
@@ -25,17 +26,29 @@ _ROWS_PER_BATCH = 1 << 17
 # A longer line is rejected by the reader; a query of a megabyte is read, and rejected by name.
 _MAX_LINE_BYTES = 4_000_000
 DELIMITERS = {"tsv": "\t", "csv": ","}
+# AOL's format knows no quotes: one in a query is a character like any other.
+QUOTES = {"tsv": "", "csv": '"'}
+# One column of a line, with the delimiter behind it.
+FIELDS = {"tsv": "([^\t]*)\t", "csv": '("(?:[^"]|"")*"|[^,]*),'}
 
 
 class EngineFailed(HybridDPError):
     """A step of SQL failed; engines quote rows in their errors, so the reason is its class only."""
 
 
+class OutOfSpace(EngineFailed):
+    """A step needs more memory or disk than there is; the data is not to blame."""
+
+
 class Engine(Protocol):
     """What the tasks ask of an engine."""
 
     def read(self, name: str, source: Source, columns: Mapping[str, str | None]) -> None:
-        """Make files visible to SQL: for each name, a column of theirs as text, or nulls."""
+        """Make files visible to SQL: for each name, a column of theirs as text, or nulls.
+
+        Lines of text that do not split into the columns are listed in `<name>_errors` by whoever
+        reads the others.
+        """
 
     def read_sealed(self, name: str, files: Sequence[Path]) -> None:
         """Make Parquet files visible to SQL as they are, with the stem of each name as `file`."""
@@ -68,22 +81,22 @@ class DuckDBEngine:
     def read(self, name: str, source: Source, columns: Mapping[str, str | None]) -> None:
         """Make files visible to SQL: for each name, a column of theirs as text, or nulls."""
         selected = ", ".join(
-            f"cast({_quoted(column, chr(34)) if column else 'null'} as varchar) as {wanted}"
+            f"cast({_column(source, column) if column else 'null'} as varchar) as {wanted}"
             for wanted, column in columns.items()
         )
+        reader = _reader(source, errors=f"{name}_errors")
         with _silent(name):
             self._connection.execute(
-                f"create or replace temp view {name} as select {selected} from {_reader(source)}"
+                f"create or replace temp view {name} as select {selected} from {reader}"
             )
 
     def read_sealed(self, name: str, files: Sequence[Path]) -> None:
         """Make Parquet files visible to SQL as they are, with the stem of each name as `file`."""
-        paths = ", ".join(_quoted(str(file)) for file in files)
         with _silent(name):
             self._connection.execute(
                 f"create or replace temp view {name} as select * exclude (filename), "
                 f"parse_filename(filename, true) as file "
-                f"from read_parquet([{paths}], filename = true)"
+                f"from read_parquet({_paths(files)}, filename = true, hive_partitioning = false)"
             )
 
     def seal(self, name: str, path: Path) -> None:
@@ -115,13 +128,18 @@ class DuckDBEngine:
             # A cursor reads while the connection writes.
             source = self._connection.cursor().table(name).to_arrow_reader(_ROWS_PER_BATCH)
             nothing = pa.RecordBatch.from_pylist([], schema=source.schema)
-            self._connection.execute(f"drop table if exists {result}")
+            # A rerun takes a result that it finds for whole, so it gets its name last. (Not by a
+            # transaction: in DuckDB 2.0 a table that was filled in one from Arrow reads as empty.)
+            partial = f"{result}_unfinished"
+            self._connection.execute(f"drop table if exists {partial}")
             for position, batch in enumerate(chain([nothing], source)):
                 mapped = pa.Table.from_batches([kernel(batch)])
                 self._connection.register("mapped_batch", mapped)
-                verb = f"insert into {result}" if position else f"create table {result} as"
+                verb = f"insert into {partial}" if position else f"create table {partial} as"
                 self._connection.execute(f"{verb} select * from mapped_batch")
                 self._connection.unregister("mapped_batch")
+            self._connection.execute(f"drop table if exists {result}")
+            self._connection.execute(f"alter table {partial} rename to {result}")
 
     def has(self, name: str) -> bool:
         """Whether a result of this name is kept."""
@@ -133,19 +151,33 @@ class DuckDBEngine:
         return bool(found)
 
 
-def _reader(source: Source) -> str:
-    """Return DuckDB's table function for these files; every column is read as text."""
-    files = "[" + ", ".join(_quoted(str(file)) for file in source.files) + "]"
+def _reader(source: Source, errors: str) -> str:
+    """Return DuckDB's table function for these files; every column of text is read as text."""
+    # A folder named AnonID=7 must not become a column.
+    paths = f"{_paths(source.files)}, hive_partitioning = false"
     if source.dialect == "parquet":
-        return f"read_parquet({files})"
-    types = ", ".join(f"{_quoted(column)}: 'VARCHAR'" for column in source.columns)
-    # AOL's format knows no quotes: one in a query is a character like any other.
-    quote = "quote = '\"', escape = '\"'" if source.dialect == "csv" else "quote = '', escape = ''"
+        return f"read_parquet({paths})"
+    types = ", ".join(f"{_column(source, column)}: 'VARCHAR'" for column in source.columns)
+    quote = _quoted(QUOTES[source.dialect])
     return (
-        f"read_csv({files}, delim = {_quoted(DELIMITERS[source.dialect])}, header = true, {quote}, "
-        f"columns = {{{types}}}, auto_detect = false, store_rejects = true, rejects_limit = 0, "
-        f"max_line_size = {_MAX_LINE_BYTES})"
+        f"read_csv({paths}, delim = {_quoted(DELIMITERS[source.dialect])}, header = true, "
+        f"quote = {quote}, escape = {quote}, columns = {{{types}}}, auto_detect = false, "
+        f"store_rejects = true, rejects_table = '{errors}', rejects_scan = '{errors}_scans', "
+        f"rejects_limit = 0, max_line_size = {_MAX_LINE_BYTES})"
     )
+
+
+def _column(source: Source, column: str) -> str:
+    """Return the name of a column in SQL; text files may have names that DuckDB would refuse."""
+    if source.dialect == "parquet":
+        return _quoted(column, '"')
+    return f"column_{source.columns.index(column)}"
+
+
+def _paths(files: Sequence[Path]) -> str:
+    """Return a list of paths in SQL; DuckDB takes *, ? and [ in them for patterns."""
+    names = (re.sub(r"[*?[]", r"[\g<0>]", str(file)) for file in files)
+    return f"[{', '.join(map(_quoted, names))}]"
 
 
 def _quoted(text: str, mark: str = "'") -> str:
@@ -158,7 +190,7 @@ def _silent(step: str) -> Iterator[None]:
     try:
         yield
     except duckdb.OutOfMemoryException:
-        raise EngineFailed(
+        raise OutOfSpace(
             f"step {step} ran out of memory or disk; free some space, or give the machine more."
         ) from None
     except duckdb.Error as error:
@@ -183,11 +215,21 @@ def open_warehouse(folder: Path) -> Iterator[DuckDBEngine]:
                 "autoload_known_extensions": False,
             },
         )
-    except duckdb.IOException:
+    except duckdb.Error:
         raise EngineFailed(
             f"the warehouse in {folder} is in use or damaged; wait for the other run of this "
             "release, or remove the folder: it is made again from the log."
         ) from None
+    try:
+        yield DuckDBEngine(connection)
+    finally:
+        connection.close()
+
+
+@contextmanager
+def open_memory() -> Iterator[DuckDBEngine]:
+    """Open an engine without a file, for questions about the ledger's own Parquet files."""
+    connection = duckdb.connect(":memory:", config={"memory_limit": _MEMORY_LIMIT})
     try:
         yield DuckDBEngine(connection)
     finally:

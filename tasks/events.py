@@ -3,7 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hybriddp.accounting import ClientReport, Event, HeadListDraw, OptinHistogram
+from hybriddp.accounting import (
+    EVENT_TYPES,
+    ClientReport,
+    Event,
+    HeadListDraw,
+    OptinHistogram,
+)
 from hybriddp.errors import UnknownEvent
 from hybriddp.params import Budget
 from hybriddp.response import RandomizedResponse
@@ -11,6 +17,11 @@ from hybriddp.response import RandomizedResponse
 
 def to_json(event: Event) -> dict[str, Any]:
     """Write an event with exact numbers: fractions as text, floats as hexadecimal."""
+    if type(event) not in EVENT_TYPES:  # a ledger keeps for ever what nobody could price
+        raise UnknownEvent(
+            f"event must be one of {[t.__name__ for t in EVENT_TYPES]}, got "
+            f"{type(event).__name__}; give it a form in tasks.events first."
+        )
     fields: dict[str, Any] = {
         "type": type(event).__name__,
         "epsilon": str(event.budget.epsilon),
@@ -32,20 +43,23 @@ def to_json(event: Event) -> dict[str, Any]:
 
 def from_json(fields: Mapping[str, Any]) -> Event:
     """Rebuild an event; it checks again that it keeps its budget."""
-    budget = Budget(fields["epsilon"], fields["delta"])
-    match fields["type"]:
+    match fields.get("type"):
         case "HeadListDraw":
             scale = float.fromhex(fields["noise_scale"])
-            return HeadListDraw(budget, scale, fields["threshold"])
+            return HeadListDraw(_budget(fields), scale, fields["threshold"])
         case "OptinHistogram":
-            return OptinHistogram(budget, float.fromhex(fields["noise_scale"]))
+            return OptinHistogram(_budget(fields), float.fromhex(fields["noise_scale"]))
         case "ClientReport":
             urls = tuple(RandomizedResponse(*url) for url in fields["urls"])
             query = RandomizedResponse(*fields["query"])
-            return ClientReport(budget, query, urls, fields["n_reports"])
+            return ClientReport(_budget(fields), query, urls, fields["n_reports"])
     raise UnknownEvent(
         "the ledger holds an event that this version does not know; update hybriddp."
     )
+
+
+def _budget(fields: Mapping[str, Any]) -> Budget:
+    return Budget(fields["epsilon"], fields["delta"])
 
 
 def _response(response: RandomizedResponse) -> list[int]:

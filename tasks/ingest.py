@@ -1,15 +1,25 @@
 """Read the log into DuckDB, judge its rows, and measure its quality. Everything here is private."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
 
-from tasks.engine import DELIMITERS, DuckDBEngine, EngineFailed, open_warehouse
+from tasks.engine import (
+    DELIMITERS,
+    FIELDS,
+    QUOTES,
+    DuckDBEngine,
+    EngineFailed,
+    OutOfSpace,
+    open_warehouse,
+)
 from tasks.home import write_whole
-from tasks.log_files import BadInput
+from tasks.log_files import BadInput, Source
 from tasks.quality import Verdict, judge
 from tasks.run import Run, log_source, roster_source
 
@@ -33,41 +43,79 @@ def ingest(run: Run) -> None:
 def load_log(engine: DuckDBEngine, run: Run) -> None:
     """Fill the tables that the gate and the cohorts need."""
     columns, source = run.request.columns, log_source(run.request)
-    engine.read(
-        "raw_log",
-        source,
-        {
-            "person": columns.person,
-            "query": columns.query,
-            "searched_at": columns.time,
-            "url": columns.url,
-            "optin": columns.optin,
-        },
-    )
-    try:
+    with _reading(run.request.log, source):
+        engine.read(
+            "raw_log",
+            source,
+            {
+                "person": columns.person,
+                "query": columns.query,
+                "searched_at": columns.time,
+                "url": columns.url,
+                "optin": columns.optin,
+            },
+        )
         engine.step("stg_search_log", max_bytes=MAX_TEXT_BYTES, needs_time=columns.time is not None)
-    except EngineFailed:
-        raise BadInput(
-            f"{run.request.log} breaks off or is not {source.dialect.upper()} text: DuckDB could "
-            "not read it to its end. Check that every file is whole (gzip -t) and is what its "
-            "suffix says."
-        ) from None
     if source.dialect == "parquet":
         engine.put("broken_lines", _BROKEN.empty_table())
     else:
         engine.step(
             "broken_lines",
             delimiter=DELIMITERS[source.dialect],
+            quote=QUOTES[source.dialect],
+            field=FIELDS[source.dialect],
             person_position=source.columns.index(columns.person) + 1,
         )
+        engine.step("open_quotes")
+        _refuse_line(
+            engine.fetch("open_quotes"),
+            source,
+            "a quote opens and is not closed, so other lines count as part of it. Write quotes "
+            "inside of a text twice, or log in TSV, which knows no quotes.",
+        )
     engine.step("rejects")
+    load_members(engine, run)
+    engine.step("log_metrics", now=datetime.now(UTC).replace(tzinfo=None))
+
+
+def load_members(engine: DuckDBEngine, run: Run) -> None:
+    """Fill `members` from the roster, else from the ids in the log."""
     roster = roster_source(run.request)
     if roster is None:
         engine.step("members")
-    else:
+        return
+    with _reading(roster.files[0], roster):
         engine.read("raw_roster", roster, {"person": "person", "optin": "optin"})
         engine.step("members", sql="roster_members")
-    engine.step("log_metrics", now=datetime.now(UTC).replace(tzinfo=None))
+    if roster.dialect != "parquet":
+        engine.step("broken_roster_lines")
+        _refuse_line(
+            engine.fetch("broken_roster_lines"),
+            roster,
+            "the roster does not have a person and an opt-in there, so somebody is missing. "
+            "Correct the line.",
+        )
+
+
+@contextmanager
+def _reading(path: Path, source: Source) -> Iterator[None]:
+    """Blame the files if they cannot be read to their end."""
+    try:
+        yield
+    except OutOfSpace:
+        raise
+    except EngineFailed:
+        raise BadInput(
+            f"{path} breaks off, mixes line ends or is not {source.dialect.upper()}: DuckDB could "
+            "not read it to its end. Check that every file is whole (gzip -t), is what its suffix "
+            "says, and that its lines all end in the same way."
+        ) from None
+
+
+def _refuse_line(found: pa.Table, source: Source, problem: str) -> None:
+    """Raise BadInput if a line was found, and say where it is, not what it holds."""
+    for line in found.to_pylist():
+        raise BadInput(f"{source.files[line['file_id']]}, near line {line['line']}: {problem}")
 
 
 def judge_log(run: Run) -> Verdict | None:

@@ -16,6 +16,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from hybriddp.errors import HybridDPError
 from tasks.home import Home, write_whole
+from tasks.ledger import Ledger
+from tasks.ledger_rules import Kind
 
 _OWNER_ONLY = 0o600
 _N_BYTES = 32
@@ -80,22 +82,35 @@ def make_keys(home: Home) -> bool:
     Keys are never made beside a ledger that was written with others: new account keys would
     give everybody a fresh budget.
     """
-    names = [*PURPOSES, "signing"]
+    # Asked first: rows that are there were written after all of the keys, whoever made them.
+    is_in_use, names = _has_accounts(home), [*PURPOSES, "signing"]
     present = [name for name in names if (home.keys / f"{name}.key").exists()]
     if len(present) == len(names):
         write_public_key(home)
         return False
-    if home.ledger.exists():
+    if is_in_use:
         missing = ", ".join(name for name in names if name not in present)
         raise KeyProblem(
             f"the keys {missing} are missing in {home.keys}, but a ledger is there; restore them "
             "from the backup. New ones would forget what people have spent."
         )
     for name in names:
-        if name not in present:
-            write_whole(home.keys / f"{name}.key", secrets.token_bytes(_N_BYTES), mode=_OWNER_ONLY)
+        # Another process may be making keys as well, and have used one of them already.
+        write_whole(
+            home.keys / f"{name}.key",
+            secrets.token_bytes(_N_BYTES),
+            mode=_OWNER_ONLY,
+            keep_existing=True,
+        )
     write_public_key(home)
     return True
+
+
+def _has_accounts(home: Home) -> bool:
+    """Whether the ledger holds more than policies, which an operator may set before all else."""
+    if not home.ledger.exists():
+        return False
+    return any(entry.kind is not Kind.POLICY for entry in Ledger(home.ledger).entries())
 
 
 def write_public_key(home: Home) -> Path:

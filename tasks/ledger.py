@@ -93,6 +93,11 @@ class Ledger:
         finally:
             connection.close()
 
+    @staticmethod
+    def now() -> datetime:
+        """Return the moment: rows are dated and windows are judged by this one clock."""
+        return datetime.now(UTC)
+
     def entries(self) -> list[Entry]:
         """Return every row, oldest first."""
         with self._connect() as connection:
@@ -132,7 +137,8 @@ class Ledger:
                 )
                 connection.execute("commit")
             except BaseException:
-                connection.execute("rollback")
+                if connection.in_transaction:  # a commit that failed may have ended it
+                    connection.execute("rollback")
                 raise
         return entry
 
@@ -148,16 +154,16 @@ class Ledger:
     ) -> Entry:
         known = _attempt(connection, release_id, attempt)
         there = known.find(kind, draw)
-        if there is not None:
-            if _canonical(there.payload) != _canonical(payload):
-                raise IllegalStep(
-                    f"{kind} of release {release_id}, attempt {attempt}, stands in the ledger with "
-                    "other contents; a row is never rewritten."
-                )
+        if there is not None and _canonical(there.payload) == _canonical(payload):
             return there
         head = _head(connection)
         if expected_head is not None and head != expected_head:
             raise LedgerMoved("the ledger has grown since the decision was made; decide again.")
+        if there is not None:
+            raise IllegalStep(
+                f"{kind} of release {release_id}, attempt {attempt}, stands in the ledger with "
+                "other contents; a row is never rewritten."
+            )
         rule, is_met = RULES[kind]
         if not is_met(known, draw):
             last = known.entries[-1].kind if known.entries else "no row"
@@ -167,7 +173,7 @@ class Ledger:
             )
         fields = {
             "seq": head.seq + 1,
-            "at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "at": self.now().isoformat(timespec="seconds"),
             "kind": str(kind),
             "release_id": release_id,
             "attempt": attempt,
@@ -242,10 +248,18 @@ class Ledger:
 
 def _read(connection: sqlite3.Connection, where: str, *parameters: object) -> list[Entry]:
     rows = connection.execute(f"select * from entries {where}", parameters)
-    return [
-        Entry(seq, at, Kind(kind), release_id, attempt, draw, json.loads(payload), previous, own)
-        for seq, at, kind, release_id, attempt, draw, payload, previous, own in rows
-    ]
+    try:
+        return [
+            Entry(
+                seq, at, Kind(kind), release_id, attempt, draw, json.loads(payload), previous, own
+            )
+            for seq, at, kind, release_id, attempt, draw, payload, previous, own in rows
+        ]
+    except (ValueError, TypeError):
+        raise LedgerCorrupt(
+            "the ledger holds a row that this version cannot read; update hybriddp, or restore "
+            "the ledger from its newest backup."
+        ) from None
 
 
 def _head(connection: sqlite3.Connection) -> Head:

@@ -20,7 +20,19 @@ from hybriddp.errors import HybridDPError
 
 # The first line must end within this many bytes.
 _HEADER_BYTES = 1 << 16
+# Hidden files, and those by which Spark says that a folder is whole.
+_MARKERS = (".", "_")
 _DIALECTS = {".tsv": "tsv", ".txt": "tsv", ".csv": "csv", ".parquet": "parquet"}
+
+_PLAIN_TYPES = (
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_string_view,
+    pa.types.is_integer,
+    pa.types.is_boolean,
+    pa.types.is_temporal,
+    pa.types.is_null,
+)
 
 
 class BadInput(HybridDPError):
@@ -51,7 +63,8 @@ def inspect(path: Path, wanted: Iterable[str], what: str) -> Source:
     if len(dialects) > 1:
         raise BadInput(f"{path} mixes {' and '.join(sorted(dialects))} files; keep one format.")
     (dialect,) = dialects
-    headers = {file: _columns(file, dialect, what) for file in files}
+    wanted = tuple(wanted)
+    headers = {file: _columns(file, dialect, wanted, what) for file in files}
     for file, columns in headers.items():
         missing = [name for name in wanted if name not in columns]
         if missing:
@@ -59,23 +72,29 @@ def inspect(path: Path, wanted: Iterable[str], what: str) -> Source:
                 f"{file} lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}; "
                 f"a {what} needs them in its first line or schema. Map other names with --columns."
             )
-        if len(set(columns)) != len(columns):
-            raise BadInput(f"{file} names a column twice; give every column its own name.")
+        if len({name.lower() for name in columns}) != len(columns):
+            raise BadInput(
+                f"{file} names a column twice, if capitals do not count; "
+                "give every column its own name."
+            )
         if columns != headers[files[0]]:
             raise BadInput(f"{file} has other columns than {files[0].name}; load them separately.")
     return Source(files, dialect, headers[files[0]])
 
 
 def _files(path: Path, what: str) -> tuple[Path, ...]:
-    if path.is_dir():
-        files = tuple(sorted(file for file in path.iterdir() if file.is_file()))
-        files = tuple(file for file in files if not file.name.startswith("."))
-        if not files:
-            raise BadInput(f"{path} holds no file; a {what} folder needs at least one.")
-    elif path.is_file():
-        files = (path,)
-    else:
-        raise BadInput(f"{path} is not there; check the path of the {what}.")
+    try:
+        if path.is_dir():
+            inside = (file for file in path.iterdir() if not file.name.startswith(_MARKERS))
+            files = tuple(sorted(file for file in inside if file.is_file()))
+            if not files:
+                raise BadInput(f"{path} holds no file; a {what} folder needs at least one.")
+        elif path.is_file():
+            files = (path,)
+        else:
+            raise BadInput(f"{path} is not there; check the path of the {what}.")
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read ({error.strerror}).") from None
     for file in files:
         try:
             with file.open("rb") as opened:
@@ -97,34 +116,53 @@ def _dialect(file: Path, what: str) -> str:
     )
 
 
-def _columns(file: Path, dialect: str, what: str) -> tuple[str, ...]:
+def _columns(file: Path, dialect: str, wanted: tuple[str, ...], what: str) -> tuple[str, ...]:
     if dialect == "parquet":
-        try:
-            return tuple(pq.read_schema(file).names)
-        except (pa.ArrowException, OSError):
-            raise BadInput(f"{file} is not a Parquet file, or is damaged.") from None
-    start = _first_bytes(file)
-    line, newline, _ = start.partition(b"\n")
+        return _parquet_columns(file, wanted)
+    line = _first_line(file)
+    if not line:
+        raise BadInput(f"{file} is empty; a {what} needs at least its header.")
     try:
-        text = line.decode("utf-8-sig")
+        text = line.decode("utf-8-sig").removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
         text = "\0"
-    if "\0" in text or (not newline and len(start) >= _HEADER_BYTES):
+    if "\0" in text or len(line) >= _HEADER_BYTES:
         raise BadInput(f"{file} does not begin with a line of UTF-8 text; a {what} is a text file.")
     if dialect == "tsv":
-        return tuple(text.rstrip("\r").split("\t"))
+        return tuple(text.split("\t"))
     try:
         return tuple(next(csv.reader(io.StringIO(text)), []))
     except csv.Error:
         raise BadInput(f"{file} has a first line that is not CSV.") from None
 
 
-def _first_bytes(file: Path) -> bytes:
+def _parquet_columns(file: Path, wanted: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        schema = pq.read_schema(file)
+    except (pa.ArrowException, OSError):
+        raise BadInput(f"{file} is not a Parquet file, or is damaged.") from None
+    for field in schema:
+        if field.name in wanted and not _is_plain(field.type):
+            raise BadInput(
+                f"{file} holds {field.name} as {field.type}, which has no one spelling; "
+                "write it as text, or as whole numbers."
+            )
+    return tuple(schema.names)
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    """Whether values of this type have one spelling: 7 and 7.0 would be two people."""
+    if pa.types.is_dictionary(kind):
+        return _is_plain(kind.value_type)
+    return any(is_such(kind) for is_such in _PLAIN_TYPES)
+
+
+def _first_line(file: Path) -> bytes:
     try:
         if file.name.lower().endswith(".gz"):
             with gzip.open(file) as zipped:
-                return zipped.read1(_HEADER_BYTES)
+                return zipped.readline(_HEADER_BYTES)
         with file.open("rb") as plain:
-            return plain.read(_HEADER_BYTES)
+            return plain.readline(_HEADER_BYTES)
     except (OSError, EOFError, zlib.error):
         raise BadInput(f"{file} is not a whole gzip file; get it again.") from None

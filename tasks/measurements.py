@@ -8,6 +8,7 @@ is drawn twice for one charge.
 import hashlib
 import secrets
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,9 +20,10 @@ from tasks.events import to_json
 from tasks.home import write_whole
 from tasks.ledger import LedgerCorrupt
 from tasks.ledger_rules import Kind
-from tasks.policy import Charge
+from tasks.policy import Charge, current_policy
 from tasks.refusals import BudgetRefused
 from tasks.run import CLIENTS, HEADLIST, HISTOGRAM, Release
+from tasks.shelf import published_heads
 
 T = TypeVar("T")
 
@@ -50,6 +52,8 @@ def draw_once(
             "and never finished. It is spent; pay for a new attempt with --new-attempt."
         )
     _require_reserved(run, group, event)
+    _require_counted(run, group)
+    _require_undrawn(run, group)
     counted = count()
     # The token makes this start ours alone: a second process that writes the same step has
     # another token, and is refused instead of drawing too.
@@ -91,6 +95,32 @@ def _require_reserved(run: Release, group: str, event: Event) -> None:
     if asked.epsilon > terms["epsilon_nano"] or asked.delta > terms["delta_atto"]:
         raise BudgetRefused(
             f"the draw from {group} asks for {asked}, which was not reserved; nothing was drawn."
+        )
+
+
+def _require_counted(run: Release, group: str) -> None:
+    """Refuse to draw on a charge so old that the cap's window has forgotten it."""
+    ledger, reserved = run.ledger, run.state.find(Kind.RESERVED)
+    window_start = current_policy(ledger.entries()).window_start(ledger.now())
+    if reserved is None or datetime.fromisoformat(reserved.at) >= window_start:
+        return
+    # Devices keep their own accounts: a group without members was not charged here.
+    if reserved.payload["groups"][group]["members"] is not None:
+        raise BudgetRefused(
+            f"release {run.release_id} was reserved on {reserved.at}, before the cap's window "
+            "began: its people may have spent that budget since. Nothing was drawn; make another "
+            "epoch's release."
+        )
+
+
+def _require_undrawn(run: Release, group: str) -> None:
+    """Refuse to draw on a ledger that has forgotten draws or publications."""
+    run.ledger.verify(published_heads(run.home))
+    path = measurement_path(run, group)
+    if path.exists():
+        raise LedgerCorrupt(
+            f"{path} was drawn, and the ledger does not know it: it was restored from a backup "
+            "that has forgotten spending. Restore a newer one."
         )
 
 

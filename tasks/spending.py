@@ -1,14 +1,16 @@
 """What every account has spent: the ledger's charges times the sealed participation files."""
 
+import hashlib
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pyarrow as pa
 
 from tasks.engine import Engine
 from tasks.home import Home
 from tasks.ledger import LedgerCorrupt
-from tasks.ledger_rules import Entry
+from tasks.ledger_rules import Entry, Kind
 from tasks.policy import Charge, Policy
 from tasks.run import live_reservations
 
@@ -27,16 +29,16 @@ def put_spending(
     engine: Engine, home: Home, entries: list[Entry], policy: Policy, now: datetime
 ) -> None:
     """Fill `spending`: for every account, the sum of its charges inside the policy's window."""
-    live = [
-        entry
-        for entry in live_reservations(entries)
-        if datetime.fromisoformat(entry.at) >= policy.window_start(now)
+    inside = [
+        (entry, group)
+        for entry, group, at in _dated_charges(entries)
+        if at >= policy.window_start(now)
     ]
-    put_participation(engine, home, live)
+    put_participation(engine, home, [entry for entry, _ in inside])
     charges = [
-        (entry.payload["participation"], group, terms["epsilon_nano"], terms["delta_atto"])
-        for entry in live
-        for group, terms in entry.payload["groups"].items()
+        (entry.payload["participation"], group, charge.epsilon, charge.delta)
+        for entry, group in inside
+        for charge in [_charge(entry, group)]
     ]
     files, groups, epsilons, deltas = zip(*charges, strict=True) if charges else ((), (), (), ())
     engine.put(
@@ -53,16 +55,26 @@ def put_spending(
     engine.step("spending")
 
 
+def _dated_charges(entries: list[Entry]) -> list[tuple[Entry, str, datetime]]:
+    """Return every reservation that counts, group by group, and when it is spent.
+
+    A charge is as old as its draw, not as its reservation: a release that was reserved long ago
+    and drawn today must not leave the window tomorrow.
+    """
+    started = {
+        (e.release_id, e.attempt, e.draw): e.at for e in entries if e.kind is Kind.DRAW_STARTED
+    }
+    return [
+        (e, group, datetime.fromisoformat(started.get((e.release_id, e.attempt, group), e.at)))
+        for e in live_reservations(entries)
+        for group in e.payload["groups"]
+    ]
+
+
 def put_participation(engine: Engine, home: Home, reservations: list[Entry]) -> None:
     """Make the sealed files of these reservations visible as `participation`."""
-    names = [f"{entry.payload['participation']}.parquet" for entry in reservations]
-    files = tuple(home.participation / name for name in dict.fromkeys(names))
-    for file in files:
-        if not file.exists():
-            raise LedgerCorrupt(
-                f"the participation file {file.name} is missing, so nobody knows who has paid; "
-                "restore the private zone from its backup."
-            )
+    digests = dict.fromkeys(entry.payload["participation"] for entry in reservations)
+    files = [sealed_file(home, digest) for digest in digests]
     if files:
         engine.read_sealed("participation", files)
     else:
@@ -70,16 +82,37 @@ def put_participation(engine: Engine, home: Home, reservations: list[Entry]) -> 
         engine.put("participation", pa.table({n: pa.array([], t) for n, t in empty.items()}))
 
 
+def sealed_file(home: Home, digest: str) -> Path:
+    """Return the participation file with this digest, if it is what was sealed."""
+    file = home.participation / f"{digest}.parquet"
+    if not file.exists():
+        raise LedgerCorrupt(
+            f"the participation file {file.name} is missing, so nobody knows who has paid; "
+            "restore the private zone from its backup."
+        )
+    if file_digest(file) != digest:
+        raise LedgerCorrupt(
+            f"the participation file {file.name} is not what was sealed, so nobody knows who has "
+            "paid; restore the private zone from its backup."
+        )
+    return file
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def history(engine: Engine, home: Home, entries: list[Entry], account: bytes) -> list[Spent]:
     """Return every charge of one account, oldest first; it is private."""
-    live = live_reservations(entries)
-    put_participation(engine, home, live)
+    put_participation(engine, home, live_reservations(entries))
     engine.step("account_groups", account=account)
     group_of = {row["file"]: row["cohort"] for row in engine.fetch("account_groups").to_pylist()}
     return [
-        Spent(datetime.fromisoformat(entry.at), entry.release_id, group, _charge(entry, group))
-        for entry in live
-        if (group := group_of.get(entry.payload["participation"])) is not None
+        Spent(at, entry.release_id, group, _charge(entry, group))
+        for entry, group, at in _dated_charges(entries)
+        if group_of.get(entry.payload["participation"]) == group
     ]
 
 

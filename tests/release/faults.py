@@ -1,0 +1,246 @@
+"""Child processes that die on command, and what is left of a release afterwards.
+
+Children are forked from a server that has imported everything and has run nothing, because a
+process that has used Polars or DuckDB must not be forked.
+"""
+
+import json
+import multiprocessing
+import os
+import shutil
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas  # noqa: F401 - DuckDB and Arrow import it late, and every child would again
+import pyarrow as pa
+
+import tasks.cohorts
+import tasks.steps
+from hybriddp.errors import HybridDPError
+from hybriddp.headlist import HeadListMechanism
+from hybriddp.local import ClientMechanism
+from hybriddp.optin import HistogramMechanism
+from tasks.engine import DuckDBEngine
+from tasks.home import Home
+from tasks.ledger import Ledger
+from tasks.ledger_rules import Kind
+from tasks.measurements import draw_once
+from tasks.request import ReleaseRequest
+from tasks.run import CLIENTS, HEADLIST, HISTOGRAM, Run, identify
+from tests.release.support import reserve_release, waive_gates
+
+CHILDREN = multiprocessing.get_context("forkserver")
+CHILDREN.set_forkserver_preload(["tests.release.faults"])
+SECONDS_TO_LIVE = 120
+
+_MECHANISMS = {HEADLIST: HeadListMechanism, HISTOGRAM: HistogramMechanism, CLIENTS: ClientMechanism}
+
+
+def run_child(target: Callable[..., None], *args: Any) -> int:
+    """Run a function in a process of its own; return its exit code."""
+    return join(start_child(target, *args))
+
+
+def start_child(target: Callable[..., None], *args: Any) -> Any:
+    """Start a function in a process of its own."""
+    child = CHILDREN.Process(target=target, args=args)
+    child.start()
+    return child
+
+
+def join(child: Any) -> int:
+    """Wait for a child; return its exit code, -9 if it was killed."""
+    child.join(SECONDS_TO_LIVE)
+    if child.is_alive():
+        child.kill()
+        child.join()
+        raise AssertionError(f"a child did not end within {SECONDS_TO_LIVE} s")
+    return int(child.exitcode)
+
+
+def append_line(path: Path, value: object) -> None:
+    """Add a line to a file, durable before the caller goes on."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.write(descriptor, json.dumps(value).encode() + b"\n")
+    os.fsync(descriptor)
+    os.close(descriptor)
+
+
+def read_lines(path: Path) -> list[Any]:
+    """Read what `append_line` wrote."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+class Fuse:
+    """Counts the points at which a release changes something durable; burns at one of them."""
+
+    def __init__(self, burns_at: int | None, record: Path | None = None) -> None:
+        self._burns_at, self._record, self._n_points = burns_at, record, 0
+
+    def point(self, name: str) -> None:
+        """Pass a point, or die there as if the power had gone."""
+        if self._record is not None:
+            append_line(self._record, name)
+        if self._n_points == self._burns_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        self._n_points += 1
+
+    def before(self, owner: Any, name: str, label: Callable[..., str]) -> None:
+        """Put a point before every call of a function; the next point is the one after it."""
+        original = getattr(owner, name)
+
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            self.point(f"before {label(*args, **kwargs)}")
+            return original(*args, **kwargs)
+
+        setattr(owner, name, wrapped)
+
+    def after(self, owner: Any, name: str, label: Callable[..., str]) -> None:
+        """Put a point after every call of a function."""
+        original = getattr(owner, name)
+
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            result = original(*args, **kwargs)
+            self.point(f"after {label(*args, **kwargs)}")
+            return result
+
+        setattr(owner, name, wrapped)
+
+    def lay(self) -> None:
+        """Put points at every row of the ledger, name of a file, table and removal."""
+        # A row: before its transaction, between its insert and its commit, and right after.
+        self.before(Ledger, "append", lambda _, kind, *__, draw="", **___: _step(kind, draw))
+        self.after(Ledger, "append", lambda _, kind, *__, draw="", **___: _step(kind, draw))
+        self.after(Ledger, "_append", lambda *args: f"the insert of {_step(args[2], args[6])}")
+        # Files get their names in one of these ways.
+        for verb in ("replace", "rename", "link"):
+            self.before(os, verb, lambda _, path, *__, verb=verb, **___: f"{verb} {_name(path)}")
+        self.before(Path, "write_bytes", lambda path, *_: f"writing {path.name}")
+        self.before(shutil, "rmtree", lambda path, **_: f"removing {_name(path)}")
+        self.before(DuckDBEngine, "step", lambda _, name, **__: f"table {name}")
+        # The first batch is empty: it only makes the table.
+        self.after(tasks.cohorts, "normalise_records", lambda _: "a batch of table records")
+
+
+def _step(kind: Kind, draw: str) -> str:
+    return f"{kind} {draw}".strip()
+
+
+def _name(path: Any) -> str:
+    return Path(path).name if len(Path(path).stem) < 32 else f"<digest>{Path(path).suffix}"
+
+
+def watch_draws(run: Run, log: Path) -> None:
+    """Write down every call of a mechanism, before it draws, and what the ledger says then."""
+    for group, mechanism in _MECHANISMS.items():
+        original = mechanism.draw
+
+        def draw(self: Any, *args: Any, group: str = group, original: Any = original) -> Any:
+            state = run.state
+            append_line(
+                log,
+                {
+                    "release": run.release_id,
+                    "attempt": run.attempt,
+                    "group": group,
+                    "reserved": state.has(Kind.RESERVED),
+                    "started": state.has(Kind.DRAW_STARTED, group),
+                    "drawn": state.has(Kind.DRAWN, group),
+                },
+            )
+            return original(self, *args)
+
+        mechanism.draw = draw
+
+
+def run_until(
+    root: Path, request: ReleaseRequest, burns_at: int | None, record: Path | None = None
+) -> None:
+    """Run a release in this process, which dies at a point; the draws go into root/draws."""
+    waive_gates()
+    home = Home.open(root / "home")
+    Fuse(burns_at, record).lay()
+    run = identify(request, home)
+    watch_draws(run, root / "draws")
+    tasks.steps.run_release(run)
+
+
+def run_to_the_end(root: Path, request: ReleaseRequest) -> None:
+    """Run a release as an operator would after a crash; write what happened to root/outcome."""
+    waive_gates()
+    home = Home.open(root / "home")
+    outcome: dict[str, Any] = {"refused": None}
+    try:
+        try:
+            run = identify(request, home)
+        except HybridDPError as error:
+            outcome["refused"] = f"{type(error).__name__}: {error}"
+            run = identify(request.model_copy(update={"new_attempt": True}), home)
+        watch_draws(run, root / "draws")
+        outcome["folder"] = str(tasks.steps.run_release(run))
+    except BaseException:
+        outcome["failed"] = traceback.format_exc()
+    append_line(root / "outcome", outcome)
+    sys.exit(1 if "failed" in outcome else 0)
+
+
+def meet_before(kind: Kind, barrier: Any) -> None:
+    """Let this process wait for the others before its first row of a kind, and never again."""
+    original, has_met = Ledger.append, []
+
+    def append(self: Ledger, written: Kind, *args: Any, **kwargs: Any) -> Any:
+        if written is kind and not has_met:
+            has_met.append(True)
+            barrier.wait(SECONDS_TO_LIVE)
+        return original(self, written, *args, **kwargs)
+
+    Ledger.append = append
+
+
+def reserve_together(root: Path, request: ReleaseRequest, barrier: Any) -> None:
+    """Decide on a charge, wait until the others have decided too, and then write it."""
+    meet_before(Kind.RESERVED, barrier)
+    try:
+        reserve_release(request, Home.open(root / "home"))
+    except HybridDPError as error:
+        append_line(root / "refused", {"product": request.product, "message": str(error)})
+    else:
+        append_line(root / "passed", request.product)
+
+
+def draw_together(root: Path, run: Run, barrier: Any) -> None:
+    """Get ready to draw from S, wait until the others are ready too, and then draw."""
+    event = HeadListMechanism.for_budget(run.params.budget).event
+
+    def draw(_: int) -> pa.Table:
+        append_line(root / "draws", os.getpid())
+        return pa.table({"query": ["a"], "url": ["b"]})
+
+    try:
+        draw_once(run, HEADLIST, event, lambda: barrier.wait(SECONDS_TO_LIVE), draw)
+    except HybridDPError as error:
+        append_line(root / "refused", type(error).__name__)
+
+
+def run_together(root: Path, request: ReleaseRequest, barrier: Any) -> None:
+    """Run a whole release at the same time as others; whoever is in the way gives up."""
+    waive_gates()
+    home = Home.open(root / "home")
+    barrier.wait(SECONDS_TO_LIVE)
+    try:
+        run = identify(request, home)
+        watch_draws(run, root / "draws")
+        tasks.steps.run_release(run)
+    except (HybridDPError, OSError) as error:
+        append_line(root / "gave up", type(error).__name__)
+
+
+def start_together(n: int, target: Callable[..., None], *args: Any) -> list[int]:
+    """Run a function in several processes that share a barrier; return their exit codes."""
+    barrier = CHILDREN.Barrier(n)
+    children = [start_child(target, *args, barrier) for _ in range(n)]
+    return [join(child) for child in children]
