@@ -37,9 +37,10 @@ def release(request: ReleaseRequest) -> Outcome:
     draw_optin_histogram(run)
     trim_head_list(run)
     publish_package(run)
-    if not collect_reports(run):
-        return Outcome.collecting(run)
+    is_measured = collect_reports(run)
     discard_private_tables(run)
+    if not is_measured:
+        return Outcome.collecting(run)
     denoise(run)
     blend(run)
     project(run)

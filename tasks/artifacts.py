@@ -23,6 +23,7 @@ from tasks.measurements import load_measurement
 from tasks.overview import runway
 from tasks.policy import Charge
 from tasks.processing import published_listing
+from tasks.publish import published_folder
 from tasks.quality import Verdict
 from tasks.run import CLIENTS, GROUPS, HEADLIST, Release, Run
 
@@ -152,7 +153,7 @@ def show_estimates(key: str) -> Callable[[Release], None]:
 
 def show_publication(run: Run) -> None:
     """Show the head of the list as a table and as a plot with its intervals, and the label."""
-    folder = run.home.shelf(run.request.product, run.request.locale) / run.release_id
+    folder = published_folder(run)
     rows = pl.read_parquet(folder / "head_list.parquet").head(_SHOWN).to_dicts()
     create_table_artifact(rows, key=_key("head-list"), description=f"Head of {run.release_id}")
     create_image_artifact(

@@ -1,7 +1,9 @@
 """Where everything lives: three zones under one directory, and writes that are whole or absent."""
 
+import fcntl
 import os
 import shutil
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -77,6 +79,22 @@ class Home:
     def warehouse(self, release_id: str) -> Path:
         """Return the working folder of a release."""
         return self.warehouses / release_id
+
+    @contextmanager
+    def locked(self, name: str) -> Iterator[None]:
+        """Let one process at a time do something; the lock goes when its holder does."""
+        with (self.private / f"{name}.lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def sweep(self) -> None:
+        """Remove what killed processes left half-written more than a day ago."""
+        a_day_ago = time.time() - 24 * 3600
+        for zone in (self.public, self.measurements, self.participation, self.keys):
+            for path in zone.rglob(".*.partial"):
+                with suppress(FileNotFoundError):  # its owner was only slow
+                    if path.stat().st_mtime < a_day_ago:
+                        shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def drop_warehouses(self) -> int:
         """Remove every working copy of a log; they are made again from the log when needed."""

@@ -120,8 +120,12 @@ RULES: Mapping[Kind, tuple[str, Callable[[Attempt, str], bool]]] = {
         lambda a, _: _is_complete(a) and not _is_closed(a),
     ),
     Kind.REVISED: (
-        "a published release that was not withdrawn",
-        lambda a, _: a.has(Kind.PUBLISHED) and not a.has(Kind.WITHDRAWN),
+        "a published release that was not withdrawn, and a new revision of it",
+        lambda a, revision: (
+            a.has(Kind.PUBLISHED)
+            and not a.has(Kind.WITHDRAWN)
+            and not a.has(Kind.REVISED, revision)
+        ),
     ),
     **{kind: ("a row of its own", lambda a, _: not a.entries) for kind in NOTES},
     Kind.WITHDRAWN: (

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Literal
 
 from tasks.collection import collection_id
+from tasks.publish import published_folder
 from tasks.request import Form
 from tasks.run import Run
 
@@ -19,8 +20,7 @@ class Outcome(Form):
     @classmethod
     def published(cls, run: Run) -> "Outcome":
         """The list is on the public shelf."""
-        shelf = run.home.shelf(run.request.product, run.request.locale)
-        return cls._of(run, "published", shelf / run.release_id)
+        return cls._of(run, "published", published_folder(run))
 
     @classmethod
     def collecting(cls, run: Run) -> "Outcome":

@@ -1,7 +1,6 @@
 """What the ledger adds up to: totals, the most charged person, the runway, one person's balance."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow.compute as pc
@@ -46,7 +45,7 @@ class Balance:
 
 def runway(home: Home, *, with_pld: bool = False) -> Runway:
     """Add up what everybody has spent, and how many more releases like the newest one fit."""
-    entries, now = Ledger(home.ledger).entries(), datetime.now(UTC)
+    entries, now = Ledger(home.ledger).entries(), Ledger.now()
     policy = current_policy(entries)
     with open_memory() as engine:
         put_spending(engine, home, entries, policy, now)
@@ -75,7 +74,7 @@ def runway(home: Home, *, with_pld: bool = False) -> Runway:
 def balance(home: Home, person: str) -> Balance:
     """Return one person's account."""
     account = account_of(Keyring.open(home), person)
-    entries, now = Ledger(home.ledger).entries(), datetime.now(UTC)
+    entries, now = Ledger(home.ledger).entries(), Ledger.now()
     policy = current_policy(entries)
     with open_memory() as engine:
         charges = history(engine, home, entries, account)

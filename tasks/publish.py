@@ -73,10 +73,7 @@ def tables_of(release: Release, decimals: int, blocked: frozenset[str]) -> Table
 
 def publish(release: Release, settings: PublishSettings) -> Path:
     """Publish, or find what was published before; return the folder."""
-    entry = release.state.find(Kind.PUBLISHED)
-    if entry is None:
-        entry = _record(release, Kind.PUBLISHED, settings, revision=1)
-    return put_on_shelf(release, entry)
+    return put_on_shelf(release, _record(release, Kind.PUBLISHED, settings, revision=1))
 
 
 def revise(release: Release, settings: PublishSettings) -> Path:
@@ -100,8 +97,13 @@ def withhold(release: Release, reason: str) -> None:
 def _record(release: Release, kind: Kind, settings: PublishSettings, *, revision: int) -> Entry:
     """Fix in the ledger what would otherwise differ from run to run."""
     place = (release.reservation["product"], release.reservation["locale"])
+    draw = "" if kind is Kind.PUBLISHED else str(revision)
     while True:
-        head, earlier = release.ledger.head(), publications(release.home, *place)
+        head = release.ledger.head()
+        there = release.state.find(kind, draw)
+        if there is not None:  # by an earlier run, or by one at the same time
+            return there
+        earlier = publications(release.home, *place)
         payload = {
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "sequence": earlier[-1].payload["sequence"] + 1 if earlier else 1,
@@ -117,7 +119,7 @@ def _record(release: Release, kind: Kind, settings: PublishSettings, *, revision
                 release.release_id,
                 release.attempt,
                 payload,
-                draw="" if kind is Kind.PUBLISHED else str(revision),
+                draw=draw,
                 expected_head=head,
             )
         except LedgerMoved:
@@ -144,9 +146,22 @@ def publications(home: Home, product: str, locale: str) -> list[Entry]:
 
 
 def folder_name(publication: Entry) -> str:
-    """Return the name of a publication's folder: the release, and its revision from 2 on."""
-    revision = publication.payload["revision"]
-    return publication.release_id + (f".r{revision}" if revision > 1 else "")
+    """Return the name of a publication's folder: the release, a later attempt, a revision."""
+    attempt, revision = publication.attempt, publication.payload["revision"]
+    return (
+        publication.release_id
+        + (f".a{attempt}" if attempt > 1 else "")
+        + (f".r{revision}" if revision > 1 else "")
+    )
+
+
+def published_folder(release: Release) -> Path:
+    """Return the folder of the first publication of a release."""
+    entry = release.state.find(Kind.PUBLISHED)
+    if entry is None:
+        raise BadInput(f"release {release.release_id} was never published; run it to its end.")
+    reserved = release.reservation
+    return release.home.shelf(reserved["product"], reserved["locale"]) / folder_name(entry)
 
 
 def put_on_shelf(release: Release, publication: Entry) -> Path:
@@ -155,13 +170,14 @@ def put_on_shelf(release: Release, publication: Entry) -> Path:
     shelf = release.home.shelf(reserved["product"], reserved["locale"])
     folder = shelf / folder_name(publication)
     files = publication_files(release, publication)
-    if folder.exists():
-        _require_same(folder, files)
-    else:
-        with whole_directory(folder) as partial:
-            for name, data in files.items():
-                (partial / name).write_bytes(data)
-    point_to_newest(release.home, reserved["product"], reserved["locale"])
+    with release.home.locked("shelf"):
+        if folder.exists():
+            _require_same(folder, files)
+        else:
+            with whole_directory(folder) as partial:
+                for name, data in files.items():
+                    (partial / name).write_bytes(data)
+        point_to_newest(release.home, reserved["product"], reserved["locale"])
     return folder
 
 

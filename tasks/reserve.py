@@ -16,7 +16,7 @@ from tasks.ledger import Head, Ledger, LedgerMoved
 from tasks.ledger_rules import Entry, Kind
 from tasks.policy import Charge, Policy, current_policy
 from tasks.refusals import BudgetRefused
-from tasks.run import CLIENTS, HEADLIST, HISTOGRAM, Run, live_reservations
+from tasks.run import CLIENTS, HEADLIST, HISTOGRAM, Run, require_free_epoch
 from tasks.shelf import published_heads
 from tasks.spending import file_digest, first_fit, history, put_spending, total
 
@@ -53,7 +53,7 @@ def reserve(run: Run) -> None:
 def _decide(engine: DuckDBEngine, run: Run, head: Head) -> dict[str, Any]:
     entries = [entry for entry in run.ledger.entries() if entry.seq <= head.seq]
     policy, now = current_policy(entries), run.ledger.now()
-    _require_free_epoch(run, entries)
+    require_free_epoch(run.request, run.release_id, entries)
     charges = {group: Charge.of(budget) for group, budget in prices(run.request.params()).items()}
     put_spending(engine, run.home, entries, policy, now)
     stopped = pa.array(stopped_accounts(entries), pa.binary())
@@ -82,20 +82,6 @@ def _decide(engine: DuckDBEngine, run: Run, head: Head) -> dict[str, Any]:
         "groups": terms,
         "participation": _seal(engine, run.home),
     }
-
-
-def _require_free_epoch(run: Run, entries: list[Entry]) -> None:
-    """Refuse to pay unasked for an epoch that another release was paid for in the meantime."""
-    wanted = (run.request.product, run.request.epoch, run.request.locale)
-    for entry in live_reservations(entries):
-        slot = tuple(entry.payload[name] for name in ("product", "epoch", "locale"))
-        if slot == wanted and entry.release_id != run.release_id and not run.request.pay_again:
-            raise BudgetRefused(
-                f"epoch {run.request.epoch} of {run.request.product}/{run.request.locale} has "
-                f"release {entry.release_id} already, and people have paid for it. Release "
-                f"{run.release_id} would cost its full price: give --pay-again if that is what "
-                "you want. Nobody was charged."
-            )
 
 
 def _price_table(charges: dict[str, Charge]) -> pa.Table:

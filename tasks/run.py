@@ -111,6 +111,7 @@ def roster_source(request: ReleaseRequest) -> Source | None:
 
 def identify(request: ReleaseRequest, home: Home) -> Run:
     """Find out which release and which attempt this is; refuse what would pay twice unasked."""
+    home.sweep()
     make_keys(home)
     roster = roster_source(request)
     identity: dict[str, Any] = {
@@ -132,7 +133,7 @@ def identify(request: ReleaseRequest, home: Home) -> Run:
 def _attempt_of(ledger: Ledger, release_id: str, request: ReleaseRequest) -> int:
     attempts = ledger.attempts(release_id)
     if not attempts:
-        _refuse_second_release_of_an_epoch(ledger, release_id, request)
+        require_free_epoch(request, release_id, ledger.entries())
         return 1
     latest = attempts[-1]
     state = ledger.attempt(release_id, latest)
@@ -156,20 +157,17 @@ def _attempt_of(ledger: Ledger, release_id: str, request: ReleaseRequest) -> int
     return latest
 
 
-def _refuse_second_release_of_an_epoch(
-    ledger: Ledger, release_id: str, request: ReleaseRequest
-) -> None:
-    slot = (request.product, request.epoch, request.locale)
-    for entry in live_reservations(ledger.entries()):
-        payload = entry.payload
-        if (payload["product"], payload["epoch"], payload["locale"]) == slot:
-            if request.pay_again:
-                return
+def require_free_epoch(request: ReleaseRequest, release_id: str, entries: list[Entry]) -> None:
+    """Refuse to pay unasked for an epoch that another release was paid for."""
+    wanted = (request.product, request.epoch, request.locale)
+    for entry in live_reservations(entries):
+        slot = tuple(entry.payload[name] for name in ("product", "epoch", "locale"))
+        if slot == wanted and entry.release_id != release_id and not request.pay_again:
             raise BudgetRefused(
                 f"epoch {request.epoch} of {request.product}/{request.locale} has release "
                 f"{entry.release_id} already, with other parameters or another log, and people "
-                f"have paid for it. This one would be {release_id}, at full price: "
-                "give --pay-again if that is what you want."
+                f"have paid for it. Release {release_id} would cost its full price: give "
+                "--pay-again if that is what you want. Nobody was charged."
             )
 
 

@@ -47,9 +47,10 @@ def run_release(run: Run) -> Path | None:
     draw_optin_histogram(run)
     trim_head_list(run)
     publish_package(run)
-    if not measure_clients(run):
-        return None
+    is_measured = measure_clients(run)
     discard_private_tables(run)
+    if not is_measured:
+        return None
     denoise_reports(run)
     blend_estimates(run)
     project_estimates(run)

@@ -36,9 +36,10 @@ def withdraw(home: Home, release_id: str, reason: str) -> list[Path]:
         withdrawn = release.ledger.append(Kind.WITHDRAWN, release_id, release.attempt, facts)
     notice = canonical_json({"schema_version": 1, "release_id": release_id, **withdrawn.payload})
     signature = Keyring.open(home).signing.sign(SIGNING_CONTEXT + notice)
-    folders = find_release(home, release_id)
-    for folder in folders:
-        write_whole(folder / "withdrawn.sig", signature)
-        write_whole(folder / "withdrawn.json", notice)
-    point_to_newest(home, release.reservation["product"], release.reservation["locale"])
+    with home.locked("shelf"):
+        folders = find_release(home, release_id)
+        for folder in folders:
+            write_whole(folder / "withdrawn.sig", signature)
+            write_whole(folder / "withdrawn.json", notice)
+        point_to_newest(home, release.reservation["product"], release.reservation["locale"])
     return folders

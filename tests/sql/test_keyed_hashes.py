@@ -1,0 +1,48 @@
+"""HMAC spelled out in SQL is Python's HMAC: accounts and groups can be found again without SQL."""
+
+import duckdb
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tasks.cohorts import account_of, assign_groups
+from tasks.engine import DuckDBEngine
+from tasks.home import Home
+from tasks.keys import Keyring, make_keys
+from tasks.request import ReleaseRequest
+from tasks.run import Run
+
+# As `members` has them: not empty, and without spaces around.
+PERSONS = st.lists(st.text(min_size=1).filter(lambda text: text == text.strip()), unique=True)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    home = Home.open(tmp_path_factory.mktemp("home"))
+    make_keys(home)
+    request = ReleaseRequest(log="log.tsv", epoch="2026-W46", product="mail", locale="de-CH")
+    return Run(home, "0" * 32, 1, request)
+
+
+@settings(max_examples=25)
+@given(PERSONS)
+def test_hashes_are_pythons(run, persons):
+    keys = Keyring.open(run.home)
+    members = pa.table(
+        {
+            "person": pa.array(persons, pa.string()),
+            "is_optin": pa.array([False] * len(persons), pa.bool_()),
+        }
+    )
+    with duckdb.connect() as connection:
+        engine = DuckDBEngine(connection)
+        engine.put("members", members)
+        assign_groups(engine, run)
+        accounts = {row["person"]: row for row in engine.fetch("accounts").to_pylist()}
+    assert accounts.keys() == set(persons)
+    for person, row in accounts.items():
+        name = person.encode()
+        assert row["account"] == account_of(keys, person) == account_of(keys, f" {person} ")
+        assert row["person_hash"] == keys.cohort.digest(b"person/" + name)
+        assert row["epoch_hash"] == keys.cohort.digest(b"epoch/mail/2026-W46/de-CH/" + name)

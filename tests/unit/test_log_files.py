@@ -1,0 +1,160 @@
+"""What a log's files are is found out before they are read, and said without quoting them."""
+
+import gzip
+import os
+import traceback
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tasks.log_files import BadInput, inspect
+
+SECRET = "planted-secret"
+HEADER = b"AnonID\tQuery\tClickURL\n"
+ROW = f"7\t{SECRET}\thttp://{SECRET}\n".encode()
+WANTED = ("AnonID", "Query", "ClickURL")
+
+
+def refusal(path):
+    """Return why a log is refused; the reason quotes nothing, and hides no error that does."""
+    with pytest.raises(BadInput) as caught:
+        inspect(path, WANTED, "log")
+    assert SECRET not in "".join(traceback.format_exception(caught.value)).replace(str(path), "")
+    return str(caught.value)
+
+
+def write(folder, files):
+    """Write files into a new folder and return it."""
+    folder.mkdir(parents=True)
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    return folder
+
+
+def parquet_bytes(**columns):
+    """Return a Parquet file."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table(columns), sink)
+    return sink.getvalue().to_pybytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("log.tsv", HEADER + ROW),
+        ("log.TXT", HEADER + ROW),
+        ("log.tsv", HEADER),
+        ("log.tsv", HEADER.rstrip()),
+        ("log.tsv", HEADER.replace(b"\n", b"\r\n") + ROW),
+        ("log.tsv", b"\xef\xbb\xbf" + HEADER),
+        ("log.tsv.gz", gzip.compress(HEADER + ROW)),
+        ("log.tsv.gz", gzip.compress(HEADER[:9]) + gzip.compress(HEADER[9:])),
+        ("log.csv", b'"AnonID",Query,"ClickURL"\r\n'),
+        ("log.csv", b'\xef\xbb\xbf"AnonID",Query,ClickURL\n'),
+        ("log.csv.gz", gzip.compress(b"AnonID,Query,ClickURL\n")),
+        ("log.parquet", parquet_bytes(AnonID=[7], Query=[SECRET], ClickURL=["u"])),
+    ],
+)
+def test_columns_are_found(tmp_path, name, data):
+    path = tmp_path / name
+    path.write_bytes(data)
+    source = inspect(path, WANTED, "log")
+    assert source.files == (path,)
+    assert source.columns == WANTED
+    assert source.dialect == name.lower().removesuffix(".gz").rpartition(".")[2].replace(
+        "txt", "tsv"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [
+        ("log.tsv", b"", "is empty"),
+        ("log.tsv.gz", gzip.compress(b""), "is empty"),
+        ("log.tsv", ROW, "lacks the columns AnonID, Query, ClickURL"),
+        ("log.tsv", b"AnonID\tQuery\n" + ROW, "lacks the column ClickURL"),
+        ("log.tsv", b"anonid\tquery\tclickurl\n", "lacks the columns"),
+        ("log.tsv", HEADER.replace(b"\n", b"\r") + ROW, "lacks the column ClickURL"),
+        ("log.csv", HEADER, "lacks the columns"),
+        ("log.tsv", HEADER.replace(b"\n", b"\tQuery\n"), "names a column twice"),
+        ("log.tsv", HEADER.replace(b"\n", b"\tQUERY\n"), "names a column twice"),
+        ("log.tsv", b"\x7fELF\0" + ROW, "a line of UTF-8 text"),
+        ("log.tsv", b"\xff" + SECRET.encode() + b"\n", "a line of UTF-8 text"),
+        ("log.tsv", (HEADER + ROW).decode().encode("utf-16"), "a line of UTF-8 text"),
+        ("log.tsv", gzip.compress(HEADER), "a line of UTF-8 text"),
+        ("log.tsv", HEADER.rstrip() + b"\t" + b"x" * 100_000, "a line of UTF-8 text"),
+        ("log.tsv.gz", HEADER + ROW, "not a whole gzip file"),
+        ("log.tsv.gz", gzip.compress(HEADER)[:20], "not a whole gzip file"),
+        ("log.tsv.gz", b"\x1f\x8b", "not a whole gzip file"),
+        ("log.csv", b"AnonID,Query\rClickURL\n" + ROW, "is not CSV"),
+        ("log.parquet", HEADER + ROW, "not a Parquet file"),
+        ("log.parquet", parquet_bytes(AnonID=[7])[:-8], "not a Parquet file"),
+        ("log.parquet", parquet_bytes(AnonID=[7.5], Query=["q"], ClickURL=["u"]), "ID as double"),
+        ("log.parquet", parquet_bytes(AnonID=[b"7"], Query=["q"], ClickURL=["u"]), "as binary"),
+        ("log.parquet", parquet_bytes(AnonID=[7], Query=[["q"]], ClickURL=["u"]), "Query as list"),
+        ("log.json", b"{}", "no suffix of a log"),
+        ("log", HEADER, "no suffix of a log"),
+    ],
+)
+def test_other_files_are_refused(tmp_path, name, data, said):
+    path = tmp_path / name
+    path.write_bytes(data)
+    message = refusal(path)
+    assert message.startswith(str(path))
+    assert said in message
+
+
+def test_folder_is_read_in_the_order_of_names_without_markers(tmp_path):
+    part = gzip.compress(HEADER + ROW)
+    folder = write(
+        tmp_path / "log", {"b.tsv.gz": part, "a.tsv": HEADER, ".x": b"", "_SUCCESS": b""}
+    )
+    (folder / "deeper").mkdir()
+    source = inspect(folder, WANTED, "log")
+    assert [file.name for file in source.files] == ["a.tsv", "b.tsv.gz"]
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({}, "holds no file"),
+        ({".hidden.tsv": HEADER}, "holds no file"),
+        ({"a.tsv": HEADER, "b.csv": b"AnonID,Query,ClickURL\n"}, "mixes csv and tsv files"),
+        ({"a.tsv": HEADER, "b.tsv": b"x\t" + HEADER}, "b.tsv has other columns than a.tsv"),
+        ({"a.tsv": HEADER, "b.tsv": b""}, "b.tsv is empty"),
+        ({"a.tsv": HEADER, "readme.md": b"x"}, "readme.md has no suffix"),
+    ],
+)
+def test_folders_that_are_no_log(tmp_path, files, said):
+    assert said in refusal(write(tmp_path / "log", files))
+
+
+def test_what_is_not_there(tmp_path):
+    assert "is not there" in refusal(tmp_path / "log.tsv")
+    os.mkfifo(tmp_path / "pipe.tsv")
+    assert "is not there" in refusal(tmp_path / "pipe.tsv")
+    assert "cannot be read (File name too long)" in refusal(tmp_path / ("x" * 300))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_what_may_not_be_read(tmp_path):
+    folder = write(tmp_path / "log", {"a.tsv": HEADER})
+    (folder / "a.tsv").chmod(0)
+    assert "a.tsv cannot be read (Permission denied)" in refusal(folder)
+    folder.chmod(0)
+    try:
+        assert "cannot be read (Permission denied)" in refusal(folder)
+        assert "cannot be read (Permission denied)" in refusal(folder / "a.tsv")
+    finally:
+        folder.chmod(0o700)
+
+
+def test_digest_is_of_contents_and_their_order(tmp_path):
+    def digest(name, files):
+        return inspect(write(tmp_path / name, files), WANTED, "log").digest()
+
+    one = digest("one", {"a.tsv": HEADER, "b.tsv": HEADER + ROW})
+    assert digest("renamed", {"x.tsv": HEADER, "y.tsv": HEADER + ROW}) == one
+    assert digest("turned", {"a.tsv": HEADER + ROW, "b.tsv": HEADER}) != one
+    assert digest("moved", {"a.tsv": HEADER + ROW, "b.tsv": HEADER + ROW}) != one
