@@ -16,7 +16,11 @@ broken as (
 ),
 
 membership as (
-    select count(*) as n_members, coalesce(max(n_rows), 0) as n_largest from members
+    select
+        count(*) as n_members,
+        count(*) filter (n_rows > 0) as n_active_members,
+        coalesce(max(n_rows), 0) as n_largest
+    from members
 )
 
 select
@@ -24,6 +28,7 @@ select
     n_bad + n_broken as n_bad_rows,
     coalesce((n_bad + n_broken) / nullif(n_read + n_broken, 0), 1) as bad_row_share,
     n_members,
+    n_active_members,
     coalesce(n_empty / nullif(n_read, 0), 0) as empty_query_share,
     coalesce(n_clicks / nullif(n_read, 0), 0) as click_share,
     coalesce(n_largest / nullif(n_read, 0), 0) as largest_member_share,

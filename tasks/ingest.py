@@ -21,7 +21,7 @@ from tasks.engine import (
 from tasks.home import write_whole
 from tasks.log_files import BadInput, Source
 from tasks.quality import Verdict, judge
-from tasks.run import Run, log_source, roster_source
+from tasks.run import Run, log_source, release_id_of, roster_source
 
 # A longer query or url is nobody's popular one, and would not be published anyway.
 MAX_TEXT_BYTES = 2_000
@@ -38,6 +38,12 @@ def ingest(run: Run) -> None:
         if engine.has("log_metrics"):  # written last: an earlier run came this far
             return
         load_log(engine, run)
+        if release_id_of(run.request, run.home) != run.release_id:
+            raise BadInput(
+                f"{run.request.log} or its roster changed while it was read; run again when it is "
+                "complete. Nobody was charged."
+            )
+        engine.step("log_metrics", now=datetime.now(UTC).replace(tzinfo=None))
 
 
 def load_log(engine: DuckDBEngine, run: Run) -> None:
@@ -75,7 +81,6 @@ def load_log(engine: DuckDBEngine, run: Run) -> None:
         )
     engine.step("rejects")
     load_members(engine, run)
-    engine.step("log_metrics", now=datetime.now(UTC).replace(tzinfo=None))
 
 
 def load_members(engine: DuckDBEngine, run: Run) -> None:

@@ -113,6 +113,16 @@ def identify(request: ReleaseRequest, home: Home) -> Run:
     """Find out which release and which attempt this is; refuse what would pay twice unasked."""
     home.sweep()
     make_keys(home)
+    release_id = release_id_of(request, home)
+    attempt = _attempt_of(Ledger(home.ledger), release_id, request)
+    return Run(home, release_id, attempt, request)
+
+
+def release_id_of(request: ReleaseRequest, home: Home) -> str:
+    """Return the id of the release that these parameters and this very log make.
+
+    The digest of the log goes in, so the id is keyed: nobody outside can test a guessed log.
+    """
     roster = roster_source(request)
     identity: dict[str, Any] = {
         "product": request.product,
@@ -123,11 +133,7 @@ def identify(request: ReleaseRequest, home: Home) -> Run:
         "log": log_source(request).digest().hex(),
         "roster": roster.digest().hex() if roster else None,
     }
-    # The digest of the log goes in, so the id is keyed: nobody outside can test a guessed log.
-    release_id = Keyring.open(home).release.digest(canonical_json(identity))[:_ID_DIGITS]
-    ledger = Ledger(home.ledger)
-    attempt = _attempt_of(ledger, release_id, request)
-    return Run(home, release_id, attempt, request)
+    return Keyring.open(home).release.digest(canonical_json(identity))[:_ID_DIGITS]
 
 
 def _attempt_of(ledger: Ledger, release_id: str, request: ReleaseRequest) -> int:

@@ -1,6 +1,7 @@
 """Seeds and hypothesis profiles: `make test` is deterministic, `make campaign` is not."""
 
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,3 +22,20 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 def rng() -> np.random.Generator:
     """A generator for this test; `make campaign` gives every run another seed."""
     return np.random.default_rng(int(os.environ.get("HYBRIDDP_TEST_SEED", "20261116")))
+
+
+# What takes longest goes first, so that both processes of `make test` end at about the same time.
+FIRST = ("flow", "test_docs.py", "test_crash.py", "test_devices.py")
+
+
+def pytest_collection_modifyitems(items):
+    """Keep a file's tests in one process, and all of those that share the Prefect server."""
+    for item in items:
+        is_flow = item.path.parent.name == "flow"
+        item.add_marker(pytest.mark.xdist_group("flow" if is_flow else str(item.path)))
+    items.sort(key=lambda item: _rank(item.path))
+
+
+def _rank(path: Path) -> int:
+    names = (path.parent.name, path.name)
+    return next((i for i, name in enumerate(FIRST) if name in names), len(FIRST))

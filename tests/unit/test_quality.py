@@ -19,6 +19,7 @@ NOT_NULL = "expect_column_values_to_not_be_null"
 NOT_BELOW = "expect_column_pair_values_a_to_be_greater_than_b"
 ONE_ROW = "expect_table_row_count_to_equal"
 SECRET = "planted-secret"
+N_RAW_LOG = len(read_suite("raw_log").expectations)
 
 FACTS = {
     "raw_log": {
@@ -26,6 +27,7 @@ FACTS = {
         "n_bad_rows": 3,
         "bad_row_share": 0.0006,
         "n_members": 1_000,
+        "n_active_members": 900,
         "empty_query_share": 0.02,
         "click_share": 0.5,
         "largest_member_share": 0.01,
@@ -91,6 +93,7 @@ def breaking_cases():
         ("raw_log", "n_bad_rows", -1),
         ("raw_log", "bad_row_share", 0.011),
         ("raw_log", "n_members", 1),
+        ("raw_log", "n_active_members", 1),
         ("raw_log", "empty_query_share", 0.21),
         ("raw_log", "click_share", 0.04),
         ("raw_log", "click_share", 1.01),
@@ -231,8 +234,8 @@ def test_tiny_log_at_every_limit_passes():
     assert judge(
         "raw_log",
         frame(
-            "raw_log", n_rows=2, n_members=2, bad_row_share=0.01, empty_query_share=0.2,
-            click_share=1.0, largest_member_share=0.5, distinct_query_share=0.5, span_days=0,
+            "raw_log", n_rows=2, n_members=2, n_active_members=2, bad_row_share=0.01,
+            empty_query_share=0.2, click_share=1.0, largest_member_share=0.5, distinct_query_share=0.5, span_days=0,
         ),
     ).passed  # fmt: skip
 
@@ -290,7 +293,7 @@ def test_gate_that_breaks_down_is_a_failure(monkeypatch):
 
     monkeypatch.setattr(quality, "_ask", break_down)
     verdict = judge("raw_log", frame("raw_log"))
-    assert len(verdict.failed) == len(verdict.results) == 20
+    assert len(verdict.failed) == len(verdict.results) == N_RAW_LOG
     with pytest.raises(GateRefused) as raised:
         verdict.require()
     assert raised.value.__context__ is None
@@ -300,7 +303,7 @@ def test_gate_that_breaks_down_is_a_failure(monkeypatch):
 def test_suite_with_fewer_results_than_expectations_fails(monkeypatch):
     monkeypatch.setattr(quality, "_ask", lambda *_: {})
     assert not judge("head_list", frame("head_list")).passed
-    monkeypatch.setattr(quality, "_ask", lambda *_: dict.fromkeys(range(1, 20), True))
+    monkeypatch.setattr(quality, "_ask", lambda *_: dict.fromkeys(range(1, N_RAW_LOG), True))
     first = read_suite("raw_log").expectations[0]["type"]
     assert failed_labels(judge("raw_log", frame("raw_log"))) == {first}
 
