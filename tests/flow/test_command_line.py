@@ -8,10 +8,12 @@ import time
 
 import pytest
 
+from hybriddp.package import read_package
 from tasks.home import Home
+from tasks.keys import read_public_key
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Kind
-from tests.flow.logs import HEADER, SECRETS, write_searches
+from tests.flow.logs import HEADER, POPULAR, SECRETS, write_searches
 from tests.repository import ROOT
 
 pytestmark = pytest.mark.slow
@@ -57,3 +59,17 @@ def test_killed_run_goes_on_and_draws_nothing_twice(served, tmp_path):
     started = [(e.attempt, e.draw) for e in entries if e.kind is Kind.DRAW_STARTED]
     assert len(set(started)) == len(started)
     ledger.verify()
+
+
+def test_device_mode_stops_at_collecting_and_keeps_no_searches(served, searches, tmp_path):
+    home = tmp_path / "home"
+    arguments = ["release", "--log", str(searches), "--epoch", "2026-W46", "--clients", "reports",
+                 "--home", str(home)]  # fmt: skip
+    done = served.command(*arguments)
+    assert done.returncode == 0, done.stderr
+    assert "COLLECTING" in done.stdout
+    (package,) = home.glob("public/collections/*")
+    key = read_public_key(home / "public" / "signing.pub")
+    listed = dict(read_package(package, key).head_list)
+    assert listed == {query: (url,) for query, url in POPULAR}
+    assert list((home / "private" / "warehouse").iterdir()) == []

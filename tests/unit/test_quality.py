@@ -235,7 +235,8 @@ def test_tiny_log_at_every_limit_passes():
         "raw_log",
         frame(
             "raw_log", n_rows=2, n_members=2, n_active_members=2, bad_row_share=0.01,
-            empty_query_share=0.2, click_share=1.0, largest_member_share=0.5, distinct_query_share=0.5, span_days=0,
+            empty_query_share=0.2, click_share=1.0, largest_member_share=0.5,
+            distinct_query_share=0.5, span_days=0,
         ),
     ).passed  # fmt: skip
 
