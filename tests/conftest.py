@@ -39,3 +39,8 @@ def pytest_collection_modifyitems(items):
 def _rank(path: Path) -> int:
     names = (path.parent.name, path.name)
     return next((i for i, name in enumerate(FIRST) if name in names), len(FIRST))
+
+
+def pytest_make_parametrize_id(val):
+    """Name cases with bytes by their length: they may hold a time, and processes must agree."""
+    return f"{len(val)}-bytes" if isinstance(val, bytes) else None

@@ -50,11 +50,11 @@ def parquet_bytes(**columns):
         ("log.tsv", HEADER.rstrip()),
         ("log.tsv", HEADER.replace(b"\n", b"\r\n") + ROW),
         ("log.tsv", b"\xef\xbb\xbf" + HEADER),
-        ("log.tsv.gz", gzip.compress(HEADER + ROW)),
-        ("log.tsv.gz", gzip.compress(HEADER[:9]) + gzip.compress(HEADER[9:])),
+        ("log.tsv.gz", gzip.compress(HEADER + ROW, mtime=0)),
+        ("log.tsv.gz", gzip.compress(HEADER[:9], mtime=0) + gzip.compress(HEADER[9:], mtime=0)),
         ("log.csv", b'"AnonID",Query,"ClickURL"\r\n'),
         ("log.csv", b'\xef\xbb\xbf"AnonID",Query,ClickURL\n'),
-        ("log.csv.gz", gzip.compress(b"AnonID,Query,ClickURL\n")),
+        ("log.csv.gz", gzip.compress(b"AnonID,Query,ClickURL\n", mtime=0)),
         ("log.parquet", parquet_bytes(AnonID=[7], Query=[SECRET], ClickURL=["u"])),
     ],
 )
@@ -73,7 +73,7 @@ def test_columns_are_found(tmp_path, name, data):
     ("name", "data", "said"),
     [
         ("log.tsv", b"", "is empty"),
-        ("log.tsv.gz", gzip.compress(b""), "is empty"),
+        ("log.tsv.gz", gzip.compress(b"", mtime=0), "is empty"),
         ("log.tsv", ROW, "lacks the columns AnonID, Query, ClickURL"),
         ("log.tsv", b"AnonID\tQuery\n" + ROW, "lacks the column ClickURL"),
         ("log.tsv", b"anonid\tquery\tclickurl\n", "lacks the columns"),
@@ -84,10 +84,10 @@ def test_columns_are_found(tmp_path, name, data):
         ("log.tsv", b"\x7fELF\0" + ROW, "a line of UTF-8 text"),
         ("log.tsv", b"\xff" + SECRET.encode() + b"\n", "a line of UTF-8 text"),
         ("log.tsv", (HEADER + ROW).decode().encode("utf-16"), "a line of UTF-8 text"),
-        ("log.tsv", gzip.compress(HEADER), "a line of UTF-8 text"),
+        ("log.tsv", gzip.compress(HEADER, mtime=0), "a line of UTF-8 text"),
         ("log.tsv", HEADER.rstrip() + b"\t" + b"x" * 100_000, "a line of UTF-8 text"),
         ("log.tsv.gz", HEADER + ROW, "not a whole gzip file"),
-        ("log.tsv.gz", gzip.compress(HEADER)[:20], "not a whole gzip file"),
+        ("log.tsv.gz", gzip.compress(HEADER, mtime=0)[:20], "not a whole gzip file"),
         ("log.tsv.gz", b"\x1f\x8b", "not a whole gzip file"),
         ("log.csv", b"AnonID,Query\rClickURL\n" + ROW, "is not CSV"),
         ("log.parquet", HEADER + ROW, "not a Parquet file"),
@@ -108,7 +108,7 @@ def test_other_files_are_refused(tmp_path, name, data, said):
 
 
 def test_folder_is_read_in_the_order_of_names_without_markers(tmp_path):
-    part = gzip.compress(HEADER + ROW)
+    part = gzip.compress(HEADER + ROW, mtime=0)
     folder = write(
         tmp_path / "log", {"b.tsv.gz": part, "a.tsv": HEADER, ".x": b"", "_SUCCESS": b""}
     )
