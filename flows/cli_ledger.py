@@ -15,8 +15,16 @@ from tasks.keys import PURPOSES, Keyring, make_keys, write_public_key
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Kind
 from tasks.overview import Runway, balance, public_export, runway, set_membership
-from tasks.policy import Charge, Policy, current_policy, set_policy
+from tasks.policy import (
+    DELTA_UNITS,
+    EPSILON_UNITS,
+    Charge,
+    Policy,
+    current_policy,
+    set_policy,
+)
 from tasks.reserve import void_reservation
+from tasks.run import SHOWN_DIGITS
 from tasks.shelf import published_heads
 
 ledger_app = typer.Typer(help="What was spent, and how far it reaches.", no_args_is_help=True)
@@ -36,24 +44,24 @@ def show(home: HomeOption = None, as_json: JsonOption = False) -> None:
         typer.echo(json.dumps({"runway": asdict(reach), "ledger": public_export(place)}))
         return
     console = Console(highlight=False)
-    table = Table(
-        "release", "attempt", "product", "epoch", "state", "S", "T", "C", "price", box=None
-    )
+    table = Table("release", "epoch", "product", "state", "S + T + C", "epsilon", "delta", box=None)
     for entry in ledger.entries():
         if entry.kind is not Kind.RESERVED:
             continue
         state = ledger.attempt(entry.release_id, entry.attempt)
         groups = entry.payload["groups"]
-        sizes = [
-            "devices" if groups[g]["members"] is None else f"{groups[g]['members']:,}"
-            for g in "STC"
-        ]
+        sizes = ["devices" if groups[g]["members"] is None else groups[g]["members"] for g in "STC"]
         burnt = ", ".join(state.burnt_draws)
+        price = Charge(groups["S"]["epsilon_nano"], groups["S"]["delta_atto"])
         table.add_row(
-            entry.release_id[:12], str(entry.attempt), entry.payload["product"],
-            entry.payload["epoch"], f"burnt {burnt}" if burnt else str(state.entries[-1].kind),
-            *sizes, str(Charge(groups["S"]["epsilon_nano"], groups["S"]["delta_atto"])),
-        )  # fmt: skip
+            entry.release_id[:SHOWN_DIGITS] + (f".a{entry.attempt}" if entry.attempt > 1 else ""),
+            entry.payload["epoch"],
+            entry.payload["product"],
+            f"burnt {burnt}" if burnt else str(state.entries[-1].kind),
+            " + ".join(str(size) for size in sizes),
+            f"{price.epsilon / EPSILON_UNITS:g}",
+            f"{price.delta / DELTA_UNITS:g}",
+        )
     console.print(table)
     console.print(_runway_text(reach), soft_wrap=True)
 

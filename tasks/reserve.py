@@ -16,7 +16,7 @@ from tasks.ledger import Head, Ledger, LedgerMoved
 from tasks.ledger_rules import Entry, Kind
 from tasks.policy import Charge, Policy, current_policy
 from tasks.refusals import BudgetRefused
-from tasks.run import CLIENTS, HEADLIST, HISTOGRAM, Run, require_free_epoch
+from tasks.run import CLIENTS, HEADLIST, HISTOGRAM, Run, full_release_id, require_free_epoch
 from tasks.shelf import published_heads
 from tasks.spending import file_digest, first_fit, history, put_spending, total
 
@@ -146,6 +146,7 @@ def _seal(engine: DuckDBEngine, home: Home) -> str:
 def void_reservation(home: Home, release_id: str) -> int:
     """Give the newest reservation of a release back, of which nothing was drawn."""
     ledger = Ledger(home.ledger)
+    release_id = full_release_id(ledger, release_id)
     attempts = ledger.attempts(release_id)
     if not attempts:
         raise BudgetRefused(f"no release has the id {release_id!r}; `hybriddp ledger show` lists.")

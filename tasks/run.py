@@ -21,6 +21,7 @@ HEADLIST, HISTOGRAM, CLIENTS = "S", "T", "C"
 GROUPS = (HEADLIST, HISTOGRAM, CLIENTS)
 
 _ID_DIGITS = 32
+SHOWN_DIGITS = 8
 
 
 @dataclass(frozen=True)
@@ -183,3 +184,9 @@ def live_reservations(entries: list[Entry]) -> list[Entry]:
     return [
         e for e in entries if e.kind is Kind.RESERVED and (e.release_id, e.attempt) not in voided
     ]
+
+
+def full_release_id(ledger: Ledger, typed: str) -> str:
+    """Complete the first digits of a release's id, as `ledger show` prints them, if one fits."""
+    fitting = {e.release_id for e in ledger.entries() if e.release_id.startswith(typed)}
+    return fitting.pop() if len(typed) >= SHOWN_DIGITS and len(fitting) == 1 else typed

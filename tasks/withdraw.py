@@ -10,7 +10,7 @@ from tasks.ledger import Ledger
 from tasks.ledger_rules import Kind
 from tasks.log_files import BadInput
 from tasks.publish import point_to_newest
-from tasks.run import Release
+from tasks.run import Release, full_release_id
 from tasks.shelf import find_release
 
 SIGNING_CONTEXT = b"hybriddp withdrawal v1\n"
@@ -19,6 +19,7 @@ SIGNING_CONTEXT = b"hybriddp withdrawal v1\n"
 def published_release(home: Home, release_id: str) -> Release:
     """Find the attempt of a release that was published."""
     ledger = Ledger(home.ledger)
+    release_id = full_release_id(ledger, release_id)
     for attempt in reversed(ledger.attempts(release_id)):
         if ledger.attempt(release_id, attempt).has(Kind.PUBLISHED):
             return Release(home, release_id, attempt)
@@ -30,6 +31,7 @@ def published_release(home: Home, release_id: str) -> Release:
 def withdraw(home: Home, release_id: str, reason: str) -> list[Path]:
     """Withdraw every publication of a release, and point consumers to the one before."""
     release = published_release(home, release_id)
+    release_id = release.release_id
     withdrawn = release.state.find(Kind.WITHDRAWN)
     if withdrawn is None:
         facts = {"reason": reason, "at": datetime.now(UTC).isoformat(timespec="seconds")}

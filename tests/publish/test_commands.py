@@ -115,7 +115,9 @@ def test_verify_and_search_as_a_consumer(home, folder):
 
 
 def test_withdraw(home, run, folder):
-    assert told("withdraw", run.release_id, "--reason", "test", home=home)["withdrawn"]
+    shown = run.release_id[:8]  # as `ledger show` prints it
+    assert hybriddp("withdraw", shown[:7], "--reason", "test", home=home).exit_code == 2
+    assert told("withdraw", shown, "--reason", "test", home=home)["withdrawn"]
     assert hybriddp("verify", folder, home=home).exit_code == 1
     assert hybriddp("withdraw", "0" * 32, "--reason", "x", home=home).exit_code == 2
 
