@@ -40,6 +40,16 @@ def test_rows_are_ranked_by_probability_then_text():
     assert [r["query"] for r in made.trends.to_pylist()] == ["a", "é", "b"]
 
 
+def test_ties_are_ordered_by_query_then_url():
+    # Cells: <ab,x> <ab,y> <ab,*> <ba,x> <ba,*> <*,*>
+    equal = Estimate(np.array([0.2, 0.2, 0.1, 0.2, 0.1, 0.2]), np.full(6, 1e-6))
+    queries = Estimate(np.array([0.5, 0.3, 0.2]), np.full(3, 1e-6))
+    listing = Listing.of([("ba", "x"), ("ab", "y"), ("ab", "x")])
+    made = build_tables(listing, Levels(equal, queries), 6, frozenset())
+    ordered = [(row["query"], row["url"]) for row in made.head_list.to_pylist()]
+    assert ordered == [("ab", "x"), ("ab", "y"), ("ba", "x")]
+
+
 def test_blocked_queries_vanish_but_their_mass_stays():
     made = tables(CELLS, QUERIES, blocked=frozenset({"a"}))
     assert {row["query"] for row in made.head_list.to_pylist()} == {"b", "é"}
