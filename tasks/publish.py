@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +27,9 @@ _PUBLICATIONS = (Kind.PUBLISHED, Kind.REVISED)
 
 def judge_release(release: Release, settings: PublishSettings) -> Verdict:
     """Judge the tables as they would be published; raise GateRefused."""
-    tables = tables_of(release, settings.decimals, _blocked(release, settings))
-    return judge_tables(tables, settings, read_blocklist(settings.blocklist))
+    blocked = _blocked(release, settings)
+    tables = tables_of(release, settings.decimals, blocked)
+    return judge_tables(tables, settings, blocked | read_blocklist(settings.blocklist))
 
 
 def judge_tables(tables: Tables, settings: PublishSettings, blocklist: frozenset[str]) -> Verdict:
@@ -105,7 +105,7 @@ def _record(release: Release, kind: Kind, settings: PublishSettings, *, revision
             return there
         earlier = publications(release.home, *place)
         payload = {
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "created": release.ledger.now().isoformat(timespec="seconds"),
             "sequence": earlier[-1].payload["sequence"] + 1 if earlier else 1,
             "previous": folder_name(earlier[-1]) if earlier else None,
             "revision": revision,
@@ -229,8 +229,12 @@ def point_to_newest(home: Home, product: str, locale: str) -> None:
 
 
 def _blocked(release: Release, settings: PublishSettings) -> frozenset[str]:
-    blocklist = read_blocklist(settings.blocklist)
-    return blocklist & set(published_listing(release).listed_queries)
+    """Return the listed queries to leave out; without a new blocklist, those of the last time."""
+    if settings.blocklist is None:
+        earlier = [e for e in release.state.entries if e.kind in _PUBLICATIONS]
+        return frozenset(earlier[-1].payload["blocked"]) if earlier else frozenset()
+    listed = published_listing(release).listed_queries
+    return read_blocklist(settings.blocklist) & frozenset(listed)
 
 
 def read_blocklist(path: Path | None) -> frozenset[str]:

@@ -150,6 +150,20 @@ def test_reprocessing_that_differs_is_a_new_revision(run, folder, key):
     verify_release(folder, key, measurements=run.folder)  # the first one stays as it was
 
 
+def test_blocked_queries_stay_blocked_until_another_list_says_otherwise(run):
+    blocklist, lifted = run.home.root / "blocked.txt", run.home.root / "empty.txt"
+    blocklist.write_text("google\n")
+    lifted.write_text("")
+
+    def published(**changed) -> bytes:
+        request = ReprocessRequest(release_id=run.release_id, **changed)
+        return (run_reprocess(request, run.home) / "head_list.jsonl").read_bytes()
+
+    assert b"google" not in published(blocklist=blocklist)
+    assert b"google" not in published(decimals=5)
+    assert b"google" in published(blocklist=lifted)
+
+
 def test_consumer_needs_nothing_but_the_folder_and_the_key(run, folder, key, tmp_path):
     moved = tmp_path / "elsewhere"
     folder.rename(moved)
