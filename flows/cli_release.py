@@ -21,7 +21,7 @@ from tasks.reprocess import ReprocessRequest
 from tasks.request import ReleaseRequest
 from tasks.run import identify
 from tasks.shelf import look_up, newest_folder, read_rows
-from tasks.verify import verify_release
+from tasks.verify import own_measurements, verify_release
 from tasks.withdraw import withdraw as withdraw_release
 
 KeyOption = Annotated[
@@ -237,8 +237,7 @@ def _verify(
     """Verify with the home's own measurements, where they are and nobody gave others."""
     public_key = read_public_key(key or home.public / "signing.pub")
     if measurements is None and with_measurements:
-        manifest, _ = verify_release(folder, public_key, may_be_expired=True)
-        own = home.measurement(manifest["release_id"], manifest["attempt"])
+        own = own_measurements(home, folder, public_key)
         measurements = own if own.is_dir() else None
     return verify_release(
         folder,

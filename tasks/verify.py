@@ -75,9 +75,14 @@ def verify_release(
 
 def verify_publication(home: Home, folder: Path, public_key: bytes) -> list[Check]:
     """Verify a folder of this home's public zone, with the measurements that it came from."""
-    manifest = _signed_manifest(folder, public_key)
-    measurements = home.measurement(manifest["release_id"], manifest["attempt"])
+    measurements = own_measurements(home, folder, public_key)
     return verify_release(folder, public_key, measurements=measurements)[1]
+
+
+def own_measurements(home: Home, folder: Path, public_key: bytes) -> Path:
+    """Return where a home keeps the measurements that a signed manifest names."""
+    manifest = _signed_manifest(folder, public_key)
+    return home.measurement(manifest["release_id"], manifest["attempt"])
 
 
 def _fail(message: str) -> VerificationFailed:
