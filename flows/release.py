@@ -5,12 +5,14 @@ from prefect import flow
 from flows.sign_off import wait_for_sign_off
 from tasks.orchestrated import (
     blend,
+    check_groups_agree,
     choose_cohorts,
     collect_reports,
     denoise,
     discard_private_tables,
     draw_head_list,
     draw_optin_histogram,
+    estimate_intervals,
     identify,
     ingest,
     judge_log,
@@ -44,6 +46,8 @@ def release(request: ReleaseRequest) -> Outcome:
     denoise(run)
     blend(run)
     project(run)
+    estimate_intervals(run)
+    check_groups_agree(run)
     judge_release(run)
     wait_for_sign_off(run)
     publish(run)

@@ -4,7 +4,15 @@ from pathlib import Path
 
 from prefect import flow
 
-from tasks.orchestrated import blend, denoise, find_release, judge_and_revise, project
+from tasks.orchestrated import (
+    blend,
+    check_groups_agree,
+    denoise,
+    estimate_intervals,
+    find_release,
+    judge_and_revise,
+    project,
+)
 from tasks.reprocess import ReprocessRequest
 
 
@@ -15,5 +23,7 @@ def reprocess(request: ReprocessRequest) -> Path:
     denoise(release)
     blend(release)
     project(release)
+    estimate_intervals(release)
+    check_groups_agree(release)
     folder: Path = judge_and_revise(release, request)
     return folder

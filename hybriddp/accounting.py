@@ -24,6 +24,7 @@ from hybriddp.exact import EXACT, UPWARDS, exp, float_above
 from hybriddp.noise import DiscreteLaplace
 from hybriddp.params import Budget
 from hybriddp.response import LawPair, RandomizedResponse, two_stage_neighbour_laws, worst_delta
+from hybriddp.subset import SubsetResponse
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -53,17 +54,29 @@ class Cost(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HeadListDraw:
-    """Records were named whose count plus discrete Laplace noise exceeded a threshold."""
+    """Records were named whose count plus discrete Laplace noise exceeded a threshold.
+
+    Their noisy counts may have been published with them: that costs no more. Counts are in units
+    of 1/`records_per_user` of a user, of whom each has `records_per_user` units.
+    """
 
     budget: Budget
     noise_scale: float
     threshold: int
+    records_per_user: int = 1
 
     neighbours: ClassVar[Neighbours] = Neighbours.REPLACE_ONE_USER
 
     def __post_init__(self) -> None:
-        _check_noise(self.budget, self.noise_scale)
+        require_count(self.records_per_user, "records_per_user")
         require_count(self.threshold, "threshold")
+        _check_noise(self.budget, self.noise_scale, REPLACE_ONE_SENSITIVITY * self.records_per_user)
+        require(
+            self.threshold >= self.records_per_user,
+            f"threshold must be at least the {self.records_per_user} units of one user",
+            self.threshold,
+            "raise the threshold",
+        )
         require(
             Fraction(self._leak) <= self.budget.delta,
             f"a record of one user must pass threshold {self.threshold} with probability at most "
@@ -74,28 +87,44 @@ class HeadListDraw:
 
     @property
     def singleton_probability(self) -> float:
-        """P(1 + Y > threshold), rounded up: the chance that a single user's record is named."""
+        """The chance that a record which only one user holds is named, rounded up."""
         return float_above(self._leak)
 
     @property
     def _leak(self) -> Decimal:
-        # P(Y >= T) = a^T/(1+a) for T >= 1, with a = exp(-1/scale) of the very scale that is drawn.
-        loss = 1 / Fraction(self.noise_scale)
-        tail = EXACT.divide(exp(-self.threshold * loss), EXACT.add(1, exp(-loss)))
-        return EXACT.multiply(tail, UPWARDS)
+        return headlist_leak(self.noise_scale, self.threshold, self.records_per_user)
+
+
+def headlist_leak(noise_scale: float, threshold: int, records_per_user: int) -> Decimal:
+    """Return the chance that any record is named that one user alone holds, rounded up.
+
+    P(Y >= T) = a^T/(1+a) for T >= 1, with a = exp(-1/scale) of the very scale that is drawn. A
+    user's m units lie on one record, or each on its own, or in between; one of the two ends is
+    the worst (docs/proofs/create_head_list.md): max(a^(T+1-m), m a^T)/(1+a).
+    """
+    loss = 1 / Fraction(noise_scale)
+    together = exp(-(threshold + 1 - records_per_user) * loss)
+    apart = EXACT.multiply(exp(-threshold * loss), records_per_user)
+    tail = EXACT.divide(max(together, apart), EXACT.add(1, exp(-loss)))
+    return EXACT.multiply(tail, UPWARDS)
 
 
 @dataclass(frozen=True, slots=True)
 class OptinHistogram:
-    """Counts over cells fixed beforehand were published with discrete Laplace noise."""
+    """Counts over cells fixed beforehand were published with discrete Laplace noise.
+
+    Replacing a user moves all counts together by at most `l1_sensitivity`.
+    """
 
     budget: Budget
     noise_scale: float
+    l1_sensitivity: int = REPLACE_ONE_SENSITIVITY
 
     neighbours: ClassVar[Neighbours] = Neighbours.REPLACE_ONE_USER
 
     def __post_init__(self) -> None:
-        _check_noise(self.budget, self.noise_scale)
+        require_count(self.l1_sensitivity, "l1_sensitivity")
+        _check_noise(self.budget, self.noise_scale, self.l1_sensitivity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +164,32 @@ class ClientReport:
         return two_stage_neighbour_laws(self.query, self.urls)
 
 
-Event = HeadListDraw | OptinHistogram | ClientReport
-EVENT_TYPES: tuple[type, ...] = (HeadListDraw, OptinHistogram, ClientReport)
+@dataclass(frozen=True, slots=True)
+class SubsetReport:
+    """A client sent one report by subset selection, over all cells of a list at once."""
+
+    budget: Budget
+    response: SubsetResponse
+
+    neighbours: ClassVar[Neighbours] = Neighbours.REPLACE_ONE_USER
+
+    def __post_init__(self) -> None:
+        delta = worst_delta(self.neighbour_laws(), self.budget.epsilon)
+        require(
+            delta <= self.budget.delta,
+            f"a report at epsilon {float(self.budget.epsilon):.6g} must keep "
+            f"delta <= {float(self.budget.delta):.6g}",
+            f"{float(delta):.6g}",
+            "build the response from the budget that is charged",
+        )
+
+    def neighbour_laws(self) -> list[LawPair]:
+        """Return the laws of one report under two different cells."""
+        return self.response.neighbour_laws()
+
+
+Event = HeadListDraw | OptinHistogram | ClientReport | SubsetReport
+EVENT_TYPES: tuple[type, ...] = (HeadListDraw, OptinHistogram, ClientReport, SubsetReport)
 
 
 def compose_basic(events: Iterable[Event]) -> Cost:
@@ -163,13 +216,14 @@ def compose_pld(events: Iterable[Event], delta: float) -> float:
     ignores the count of randomized responses and prices 52 of them like one.
     """
     require(0 < delta < 1, "delta must be strictly between 0 and 1", delta, "use for example 1e-6")
-    parts = [
-        _loss_distribution(event).self_compose(count)
-        for event, count in Counter(_known(events)).items()
-    ]
-    if not parts:
+    known = _known(events)
+    if not known:
         return 0.0
-    return float(reduce(lambda a, b: a.compose(b), parts).get_epsilon_for_delta(delta))
+    parts = [_loss_distribution(e).self_compose(count) for e, count in Counter(known).items()]
+    epsilon = float(reduce(lambda a, b: a.compose(b), parts).get_epsilon_for_delta(delta))
+    basic = compose_basic(known)
+    # Losses are rounded up to a grid, so the plain sum may be the smaller of two true bounds.
+    return min(epsilon, float(basic.epsilon)) if basic.delta <= Fraction(delta) else epsilon
 
 
 def _known(events: Iterable[Event]) -> Sequence[Event]:
@@ -188,8 +242,8 @@ def _known(events: Iterable[Event]) -> Sequence[Event]:
     return known
 
 
-def _check_noise(budget: Budget, noise_scale: float) -> None:
-    epsilon = DiscreteLaplace(noise_scale).epsilon(REPLACE_ONE_SENSITIVITY)
+def _check_noise(budget: Budget, noise_scale: float, l1_sensitivity: int) -> None:
+    epsilon = DiscreteLaplace(noise_scale).epsilon(l1_sensitivity)
     require(
         epsilon <= budget.epsilon,
         f"noise must cost at most epsilon = {float(budget.epsilon):.6g}",
@@ -204,20 +258,31 @@ def _loss_distribution(event: Event) -> "PrivacyLossDistribution":
 
     match event:
         case OptinHistogram():
-            return _two_noisy_counts(event.noise_scale)
+            return _noisy_counts(event.noise_scale, event.l1_sensitivity)
         case HeadListDraw():
             # A key that only one neighbour holds is named with at most this probability;
             # docs/proofs/create_head_list.md shows that the product dominates every pair.
             leak = common.DifferentialPrivacyParameters(0, event.singleton_probability)
             exclusive = pld.from_privacy_parameters(leak, _LOSS_STEP)
-            return _two_noisy_counts(event.noise_scale).compose(exclusive)
+            moved = REPLACE_ONE_SENSITIVITY * event.records_per_user
+            return _noisy_counts(event.noise_scale, moved).compose(exclusive)
         case ClientReport():
             return _from_pairs(event.neighbour_laws()).self_compose(event.n_reports)
+        case SubsetReport():
+            return _from_pairs(event.neighbour_laws())
 
 
-def _two_noisy_counts(scale: float) -> "PrivacyLossDistribution":
+def _noisy_counts(scale: float, l1_sensitivity: int) -> "PrivacyLossDistribution":
+    """Price noisy counts that replacing a user moves by `l1_sensitivity` in all."""
+    from dp_accounting.pld import common
     from dp_accounting.pld import privacy_loss_distribution as pld
 
+    if l1_sensitivity != REPLACE_ONE_SENSITIVITY:
+        # The units may be spread over any number of counts; the worst mechanism of this epsilon
+        # dominates them all.
+        epsilon = l1_sensitivity / scale * (1 + 2**-50)
+        worst = common.DifferentialPrivacyParameters(epsilon, 0)
+        return pld.from_privacy_parameters(worst, _LOSS_STEP)
     one = pld.from_discrete_laplace_mechanism(1 / scale, value_discretization_interval=_LOSS_STEP)
     return one.self_compose(REPLACE_ONE_SENSITIVITY)
 

@@ -7,16 +7,17 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from secrets import randbelow
 
+from hybriddp.client_law import client_response
 from hybriddp.errors import require
 from hybriddp.normalise import normalise_query, normalise_url
 from hybriddp.params import BlenderParams
-from hybriddp.response import TwoStageResponse
+from hybriddp.subset import SubsetResponse
 
 Record = tuple[str, str]
 
 
 class Client:
-    """LocalAlg for one published head list, on strings (JPC19 figure 6).
+    """A client's reports on one published head list, on strings (JPC19 figure 6; one stage: ours).
 
     Cells are numbered as in the head list: the urls of the first query, its wildcard url, the
     urls of the second query, ..., and last <*,*>. The texts of a published list are normalised;
@@ -38,15 +39,14 @@ class Client:
         self._position = {query: position for position, query in enumerate(head_list)}
         sizes = [len(urls) + 1 for urls in self._urls.values()] + [1]
         self._starts = list(accumulate(sizes, initial=0))
-        self._response = TwoStageResponse.for_budgets(
-            params.client_query_budget, params.client_url_budget, sizes
-        )
+        self._response = client_response(params, sizes)
         self._n_reports = params.max_records_client
 
     def report(self, records: Sequence[Record]) -> list[int]:
         """Return the randomized cells of some of this user's records, always equally many.
 
-        More records than the limit are sampled at random; missing ones are padded with <*,*>,
+        In two stages, one cell for each of `max_records_client` records; in one stage, a set of
+        cells for one record. More records than the limit are sampled at random; missing ones are padded with <*,*>,
         so that the number of reports says nothing.
 
         Privacy claim
@@ -55,14 +55,15 @@ class Client:
           Assumes     the head list was fixed before this user's records were read; called once
                       for each charge (a device stores its reports and sends the same again)
           Excludes    timing
-          Charged as  accounting.ClientReport
-          Reference   JPC19 figure 6, theorem 3.3
+          Charged as  accounting.ClientReport, accounting.SubsetReport
+          Reference   JPC19 figure 6, theorem 3.3; docs/proofs/subset_selection.md
           Audit       tests/statistical/test_local.py::test_device_reports_follow_the_exact_law
         """
         pool = list(records)
         chosen = [pool.pop(randbelow(len(pool))) for _ in range(min(len(pool), self._n_reports))]
         wildcards = [self._wildcard] * (self._n_reports - len(chosen))
-        return [self._randomize(*cell) for cell in [*map(self._cell, chosen), *wildcards]]
+        reports = [self._randomize(*cell) for cell in [*map(self._cell, chosen), *wildcards]]
+        return [cell for report in reports for cell in report]
 
     @property
     def _wildcard(self) -> tuple[int, int]:
@@ -75,6 +76,8 @@ class Client:
         urls = self._urls[query]
         return self._position[query], urls.get(url, len(urls))
 
-    def _randomize(self, query: int, url: int) -> int:
+    def _randomize(self, query: int, url: int) -> list[int]:
+        if isinstance(self._response, SubsetResponse):
+            return self._response.draw(self._starts[query] + url)
         reported_query, reported_url = self._response.draw(query, url)
-        return self._starts[reported_query] + reported_url
+        return [self._starts[reported_query] + reported_url]

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from hybriddp import ed25519
 from hybriddp.client import Client, Record
+from hybriddp.client_law import client_budget
 from hybriddp.errors import HybridDPError, require
 from hybriddp.package import CollectionPackage, Verify, canonical_json, read_package
 from hybriddp.params import Budget
@@ -74,7 +75,7 @@ class Device:
                       file is neither deleted nor rolled back, and has no second copy in use; on
                       systems without fcntl, one process at a time
           Excludes    timing; that, when and from which address a device reports or refuses
-          Charged as  accounting.ClientReport
+          Charged as  accounting.ClientReport, accounting.SubsetReport
           Reference   JPC19 figure 6, theorem 3.3
           Audit       tests/unit/test_device.py::test_no_history_draws_twice_or_beyond_the_cap
         """
@@ -101,7 +102,7 @@ class Device:
             return line
 
     def _check_cap(self, package: CollectionPackage, charges: Sequence["_Charge"]) -> None:
-        cap, asked = self._cap, package.params.budget
+        cap, asked = self._cap, client_budget(package.params)
         epsilon = sum((charge.budget.epsilon for charge in charges), Fraction(0))
         delta = sum((charge.budget.delta for charge in charges), Fraction(0))
         if epsilon + asked.epsilon > cap.epsilon or delta + asked.delta > cap.delta:
@@ -131,7 +132,7 @@ class _Charge:
         digest = hashlib.sha256(package.to_bytes()).hexdigest()
         return cls(
             package.release_id, package.product, package.epoch, package.locale, digest,
-            package.params.budget,
+            client_budget(package.params),
         )  # fmt: skip
 
     @property

@@ -14,3 +14,11 @@ class Estimate:
 
     values: FloatArray
     variances: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalEstimate(Estimate):
+    """Estimates with their 95 % intervals."""
+
+    low: FloatArray
+    high: FloatArray

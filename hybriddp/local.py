@@ -117,10 +117,10 @@ class _Kernel:
 
     def __call__(self, cells: IntArray, random_bytes: RandomBytes) -> IntArray:
         query = self.query_of_cell[cells]
-        lie = _lies(_words(len(cells), random_bytes), self.query_lie_words, self.n_other_queries)
+        lie = _lies(words_of(len(cells), random_bytes), self.query_lie_words, self.n_other_queries)
         is_kept = lie == self.n_other_queries
         reported = np.where(is_kept, query, lie + (lie >= query))
-        reports = self.starts[reported] + _uniform_below(self.sizes[reported], random_bytes)
+        reports = self.starts[reported] + uniform_below(self.sizes[reported], random_bytes)
         kept = np.flatnonzero(is_kept)
         reports[kept] = self._url_stage(cells[kept], query[kept], random_bytes)
         return reports
@@ -128,11 +128,12 @@ class _Kernel:
     def _url_stage(self, cells: IntArray, query: IntArray, random_bytes: RandomBytes) -> IntArray:
         url = cells - self.starts[query]
         n_others = self.sizes[query] - 1
-        lie = _lies(_words(len(cells), random_bytes), self.url_lie_words[query], n_others)
+        lie = _lies(words_of(len(cells), random_bytes), self.url_lie_words[query], n_others)
         return self.starts[query] + np.where(lie == n_others, url, lie + (lie >= url))
 
 
-def _words(n: int, random_bytes: RandomBytes) -> Words:
+def words_of(n: int, random_bytes: RandomBytes) -> Words:
+    """Return n uniform 64-bit words."""
     return np.frombuffer(random_bytes(8 * n), dtype=np.uint64)
 
 
@@ -143,7 +144,7 @@ def _lies(words: Words, lie_words: Words | np.uint64, n_others: IntArray | int) 
     return owner.astype(np.int64)
 
 
-def _uniform_below(bounds: IntArray, random_bytes: RandomBytes) -> IntArray:
+def uniform_below(bounds: IntArray, random_bytes: RandomBytes) -> IntArray:
     """Return an exactly uniform integer below each bound (Lemire19, on 16 or 32-bit words)."""
     n_bits = 16 if bounds.max(initial=1) <= _SHORT_LIST else 32
     wide, low_mask = bounds.astype(np.uint64), np.uint64((1 << n_bits) - 1)

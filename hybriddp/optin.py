@@ -22,29 +22,32 @@ class HistogramMechanism:
 
     budget: Budget
     noise: DiscreteLaplace
+    l1_sensitivity: int = REPLACE_ONE_SENSITIVITY
 
     def __post_init__(self) -> None:
         _ = self.event  # refuses noise that costs more than the budget
 
     @classmethod
-    def for_budget(cls, budget: Budget) -> "HistogramMechanism":
-        """Set the noise for one record a user; the mechanism needs no delta."""
-        noise = DiscreteLaplace.for_epsilon(budget.epsilon, REPLACE_ONE_SENSITIVITY)
-        return cls(Budget(budget.epsilon), noise)
+    def for_budget(
+        cls, budget: Budget, l1_sensitivity: int = REPLACE_ONE_SENSITIVITY
+    ) -> "HistogramMechanism":
+        """Set the noise, by default for one record a user; the mechanism needs no delta."""
+        noise = DiscreteLaplace.for_epsilon(budget.epsilon, l1_sensitivity)
+        return cls(Budget(budget.epsilon), noise, l1_sensitivity)
 
     @property
     def event(self) -> OptinHistogram:
         """What the ledger records for one draw."""
-        return OptinHistogram(self.budget, self.noise.scale)
+        return OptinHistogram(self.budget, self.noise.scale, self.l1_sensitivity)
 
     def draw(self, counts: IntArray) -> IntArray:
         """Add noise to the count of every cell, empty ones included.
 
         Privacy claim
-          Neighbours  one user's record replaced by any other record or none
+          Neighbours  one user's records replaced by any others or none
           Guarantee   (budget.epsilon, 0); the event refuses noise that costs more
-          Assumes     the cells were fixed before these users' data was read; each user is in
-                      exactly one cell
+          Assumes     the cells were fixed before these users' data was read; replacing a user
+                      moves all counts together by at most `l1_sensitivity`
           Excludes    timing of the sampler
           Charged as  accounting.OptinHistogram
           Reference   JPC19 figure 4, theorem 3.2

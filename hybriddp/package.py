@@ -16,10 +16,9 @@ from typing import Any
 from hybriddp import ed25519
 from hybriddp.errors import InvalidParameter, require
 from hybriddp.normalise import NORMALISATION, normalise_query, normalise_url
-from hybriddp.params import BlenderParams
+from hybriddp.params import CLIENT_REPORTS, STRATEGIES, BlenderParams
 
-SCHEMA_VERSION = 1
-STRATEGY = "paper"
+SCHEMA_VERSION = 2
 MAX_BYTES = 16 * 2**20
 # Cells that a device sends at most; many more would keep it busy after it was charged.
 MAX_REPORTS = 1_000
@@ -46,7 +45,7 @@ _KEYS = {
     "normalisation", "head_list",
 }  # fmt: skip
 _FRACTION_KEYS = {"epsilon", "delta", "headlist_user_fraction", "query_budget_fraction"}
-_COUNT_KEYS = {"max_head_size", "max_records_client"}
+_COUNT_KEYS = {"max_head_size", "max_records_optin", "max_records_client"}
 
 
 def canonical_json(value: object) -> bytes:
@@ -97,14 +96,16 @@ class CollectionPackage:
                 "product": self.product,
                 "epoch": self.epoch,
                 "locale": self.locale,
-                "strategy": STRATEGY,
+                "strategy": self.params.strategy,
                 "parameters": {
                     "epsilon": str(self.params.budget.epsilon),
                     "delta": str(self.params.budget.delta),
                     "max_head_size": self.params.max_head_size,
                     "headlist_user_fraction": str(self.params.headlist_user_fraction),
                     "query_budget_fraction": str(self.params.query_budget_fraction),
+                    "max_records_optin": self.params.max_records_optin,
                     "max_records_client": self.params.max_records_client,
+                    "client_report": self.params.client_report,
                 },
                 "normalisation": NORMALISATION,
                 "head_list": [{"query": query, "urls": urls} for query, urls in self.head_list],
@@ -120,7 +121,6 @@ class CollectionPackage:
         fields = _object(PACKAGE_FILE, _parse(data), _KEYS)
         for name, known in (
             ("schema_version", SCHEMA_VERSION),
-            ("strategy", STRATEGY),
             ("normalisation", NORMALISATION),
         ):
             value = fields[name]
@@ -135,7 +135,7 @@ class CollectionPackage:
             product=fields["product"],
             epoch=fields["epoch"],
             locale=fields["locale"],
-            params=_read_params(fields["parameters"]),
+            params=_read_params(fields["parameters"], fields["strategy"]),
             head_list=tuple(_read_query(item) for item in _list("head_list", fields["head_list"])),
         )
         # Keys given twice, other white space, 8/2 for 4: one package, one form.
@@ -190,15 +190,25 @@ def _parse(data: bytes) -> Any:
         ) from None
 
 
-def _read_params(value: Any) -> BlenderParams:
-    fields = _object("parameters", value, _FRACTION_KEYS | _COUNT_KEYS)
+def _read_params(value: Any, strategy: Any) -> BlenderParams:
+    fields = _object("parameters", value, _FRACTION_KEYS | _COUNT_KEYS | {"client_report"})
+    for name, text, known in (
+        ("strategy", strategy, STRATEGIES),
+        ("client_report", fields["client_report"], CLIENT_REPORTS),
+    ):
+        require(
+            isinstance(text, str) and text in known,
+            f"{name} must be one of {', '.join(known)}",
+            reprlib.repr(text),
+            "another version of hybriddp may know it",
+        )
     for name in _FRACTION_KEYS:
         _check_text(name, fields[name], _FRACTION)
     for name in _COUNT_KEYS:
         require(
             type(fields[name]) is int, f"{name} must be a whole number", "another value", _REMEDY
         )
-    return BlenderParams(**fields)
+    return BlenderParams(strategy=strategy, **fields)
 
 
 def _read_query(value: Any) -> tuple[str, tuple[str, ...]]:

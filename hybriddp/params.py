@@ -65,41 +65,74 @@ class Budget:
         return Budget(self.epsilon * fraction, self.delta * fraction)
 
 
+PAPER, HIGH_UTILITY = "paper", "high-utility"
+STRATEGIES = (PAPER, HIGH_UTILITY)
+TWO_STAGE, TWO_STAGE_EXACT, ONE_STAGE = "two-stage", "two-stage-exact", "one-stage"
+CLIENT_REPORTS = (TWO_STAGE, TWO_STAGE_EXACT, ONE_STAGE)
+
+# What a strategy uses where nothing else is asked for: (f_O, m_O, kind of client report).
+_DEFAULTS = {
+    PAPER: (Fraction(95, 100), 1, TWO_STAGE),
+    HIGH_UTILITY: (Fraction(95, 100), 5, ONE_STAGE),
+}
+
+# More records of one person would add little and make the integers of the noisy counts large.
+MAX_RECORDS_OPTIN = 100
+
+
 @dataclass(frozen=True, slots=True)
 class BlenderParams:
-    """The parameters of one BLENDER release, strategy `paper` (JPC19 figure 2).
+    """The parameters of one BLENDER release.
+
+    Strategy `paper` is JPC19 figure 2; `high-utility` keeps the noisy counts of those who find
+    the list, weighs several records of a person, and lets clients report in one stage.
 
     Paper symbols: epsilon, delta; M = max_head_size; f_O = headlist_user_fraction;
     f_C = query_budget_fraction; m_O = max_records_optin; m_C = max_records_client.
     """
 
     budget: Budget
+    strategy: str
     max_head_size: int
     headlist_user_fraction: Fraction
     query_budget_fraction: Fraction
     max_records_optin: int
     max_records_client: int
+    client_report: str
 
     def __init__(
         self,
         epsilon: Number = 4,
         delta: Number = Fraction(1, 100_000),
         *,
+        strategy: str = PAPER,
         max_head_size: int = 50,
-        headlist_user_fraction: Number = Fraction(95, 100),
+        headlist_user_fraction: Number | None = None,
         query_budget_fraction: Number = Fraction(85, 100),
-        max_records_optin: int = 1,
+        max_records_optin: int | None = None,
         max_records_client: int = 1,
+        client_report: str | None = None,
     ) -> None:
+        require(
+            strategy in STRATEGIES,
+            f"strategy must be one of {', '.join(STRATEGIES)}",
+            repr(strategy),
+            "take one of these",
+        )
+        usual_fraction, usual_records, usual_report = _DEFAULTS[strategy]
+        fraction = usual_fraction if headlist_user_fraction is None else headlist_user_fraction
+        records = usual_records if max_records_optin is None else max_records_optin
         object.__setattr__(self, "budget", Budget(epsilon, delta))
+        object.__setattr__(self, "strategy", strategy)
+        object.__setattr__(self, "client_report", client_report or usual_report)
         for name, share in (
-            ("headlist_user_fraction", headlist_user_fraction),
+            ("headlist_user_fraction", fraction),
             ("query_budget_fraction", query_budget_fraction),
         ):
             object.__setattr__(self, name, exact(share, name))
         for name, whole in (
             ("max_head_size", max_head_size),
-            ("max_records_optin", max_records_optin),
+            ("max_records_optin", records),
             ("max_records_client", max_records_client),
         ):
             require_count(whole, name)
@@ -115,16 +148,28 @@ class BlenderParams:
             "listed; use for example 1e-5",
         )
         require(
-            0 < self.headlist_user_fraction < 1,
-            "headlist_user_fraction must be strictly between 0 and 1",
-            float(self.headlist_user_fraction),
-            "strategy `paper` needs opt-in users both to find the head list and to measure it",
-        )
-        require(
             0 < self.query_budget_fraction < 1,
             "query_budget_fraction must be strictly between 0 and 1",
             float(self.query_budget_fraction),
             "a stage without budget reports noise only; the paper uses 0.85",
+        )
+        require(
+            self.client_report in CLIENT_REPORTS,
+            f"client_report must be one of {', '.join(CLIENT_REPORTS)}",
+            repr(self.client_report),
+            "take one of these",
+        )
+        if self.strategy == PAPER:
+            self._check_paper()
+        else:
+            self._check_high_utility()
+
+    def _check_paper(self) -> None:
+        require(
+            0 < self.headlist_user_fraction < 1,
+            "headlist_user_fraction must be strictly between 0 and 1",
+            float(self.headlist_user_fraction),
+            "strategy `paper` needs opt-in users both to find the head list and to measure it",
         )
         require(
             self.max_records_optin == 1,
@@ -132,6 +177,37 @@ class BlenderParams:
             self.max_records_optin,
             "JPC19 theorem 3.1 is proven for one record a user only",
         )
+        require(
+            self.client_report == TWO_STAGE,
+            "client_report must be two-stage in strategy `paper`",
+            self.client_report,
+            "the paper's clients report a query and then a url",
+        )
+
+    def _check_high_utility(self) -> None:
+        require(
+            0 < self.headlist_user_fraction <= 1,
+            "headlist_user_fraction must be above 0 and at most 1",
+            float(self.headlist_user_fraction),
+            "some opt-in users must find the list; with 1 nobody measures it apart from them",
+        )
+        require(
+            self.max_records_optin <= MAX_RECORDS_OPTIN,
+            f"max_records_optin must be at most {MAX_RECORDS_OPTIN}",
+            self.max_records_optin,
+            "5 is a good choice",
+        )
+        require(
+            self.max_records_client == 1,
+            "max_records_client must be 1 in strategy `high-utility`",
+            self.max_records_client,
+            "one report with the whole budget tells more than several with parts of it",
+        )
+
+    @property
+    def has_histogram(self) -> bool:
+        """Whether some opt-in users measure the list that others found."""
+        return self.headlist_user_fraction < 1
 
     @property
     def client_query_budget(self) -> Budget:

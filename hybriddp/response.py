@@ -10,17 +10,21 @@ whose privacy we compute and the law that is drawn.
 
 import math
 import secrets
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING
 from fractions import Fraction
 
 from hybriddp.errors import InvalidParameter, require
 from hybriddp.exact import DOWNWARDS, EXACT, UPWARDS, decimal_of, exp
-from hybriddp.params import Budget
+from hybriddp.params import MAX_EPSILON, Budget
 
 N_WORDS = 1 << 64
 MAX_VALUES = 1 << 32
+
+# How finely the common factor of both stages is searched for.
+_LOSS_STEPS = 1 << 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +159,26 @@ class TwoStageResponse:
             tuple(by_size[n] for n in list_sizes),
         )
 
+    @classmethod
+    def for_exact_loss(
+        cls, budget: Budget, query_share: Fraction, list_sizes: Sequence[int]
+    ) -> "TwoStageResponse":
+        """Build both stages so that the exact worst loss of a report reaches epsilon, at delta = 0.
+
+        The stages' epsilons add up to more than the report loses: who lies about the query says
+        nothing of the url. So both are raised by a common factor until the exact loss,
+        max(eps_U, eps_Q + ln(k e^eps_U/(e^eps_U + k-1))) for the longest list k, is epsilon.
+        """
+
+        def stretched(factor: Fraction) -> "TwoStageResponse":
+            whole = budget.epsilon * factor
+            stages = Budget(whole * query_share), Budget(whole * (1 - query_share))
+            return cls.for_budgets(*stages, list_sizes)
+
+        steps = range(_LOSS_STEPS)  # of factors from 1, where the sum bound holds, to 2
+        best = bisect_left(steps, 1, key=lambda i: _excess(stretched, i, budget.epsilon)) - 1
+        return stretched(1 + Fraction(best, _LOSS_STEPS))
+
     @property
     def n_cells(self) -> int:
         """How many different reports there are."""
@@ -198,6 +222,12 @@ class TwoStageResponse:
         return reported, secrets.randbelow(self.urls[reported].n_values)
 
 
+def _excess(stretched: Callable[[Fraction], TwoStageResponse], step: int, epsilon: Fraction) -> int:
+    """Return 1 if the response with this factor loses more than epsilon, else 0."""
+    too_loud = epsilon * (1 + Fraction(step, _LOSS_STEPS)) > MAX_EPSILON
+    return int(too_loud or stretched(1 + Fraction(step, _LOSS_STEPS)).delta(epsilon) > 0)
+
+
 # The laws of a report under two records, cell for cell: (p, q, number of such cells).
 LawPair = tuple[tuple[Fraction, Fraction, int], ...]
 
@@ -213,11 +243,11 @@ def two_stage_neighbour_laws(
     sizes suffice.
     """
     sizes = sorted(set(urls), key=lambda url: url.n_values)
-    pairs: list[LawPair] = [_with_rest()]  # a record replaced by one of the same cell
+    pairs: list[LawPair] = [with_rest()]  # a record replaced by one of the same cell
     for first in sizes:
         truth, lie = query.p_truth * first.p_truth, query.p_truth * first.p_lie
         if first.n_values > 1:
-            pairs.append(_with_rest((truth, lie, 1), (lie, truth, 1)))
+            pairs.append(with_rest((truth, lie, 1), (lie, truth, 1)))
         if query.n_values == 1:
             continue
         lied = query.p_lie / first.n_values
@@ -225,7 +255,7 @@ def two_stage_neighbour_laws(
             truth_2, lie_2 = query.p_truth * second.p_truth, query.p_truth * second.p_lie
             lied_2 = query.p_lie / second.n_values
             pairs.append(
-                _with_rest(
+                with_rest(
                     (truth, lied, 1),
                     (lie, lied, first.n_values - 1),
                     (lied_2, truth_2, 1),
@@ -235,7 +265,8 @@ def two_stage_neighbour_laws(
     return pairs
 
 
-def _with_rest(*terms: tuple[Fraction, Fraction, int]) -> LawPair:
+def with_rest(*terms: tuple[Fraction, Fraction, int]) -> LawPair:
+    """Add what is equally likely under both laws as one term; leave out what cannot happen."""
     rest = Fraction(1) - sum(p * n for p, _, n in terms)
     return tuple((p, q, n) for p, q, n in (*terms, (rest, rest, 1)) if n > 0 and p > 0)
 

@@ -7,12 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hybriddp import high_utility
 from hybriddp.arrays import BoolArray, FloatArray, IntArray
 from hybriddp.blend import blend
+from hybriddp.clients import client_mechanism, client_source, count_reports
 from hybriddp.denoise import ClientEstimate, denoise
 from hybriddp.errors import require
 from hybriddp.estimate import Estimate
+from hybriddp.evidence import Source
 from hybriddp.headlist import HeadList, HeadListMechanism, count_records, one_record_each
+from hybriddp.high_utility import Combined, FoundCounts
+from hybriddp.intervals import gamma_interval, normal_interval
 from hybriddp.local import ClientMechanism
 from hybriddp.optin import (
     HistogramMechanism,
@@ -22,7 +27,7 @@ from hybriddp.optin import (
     on_client_cells,
     trim,
 )
-from hybriddp.params import BlenderParams
+from hybriddp.params import HIGH_UTILITY, BlenderParams
 from hybriddp.simplex import project
 
 
@@ -34,6 +39,8 @@ class Level:
     clients: Estimate
     blended: Estimate
     projected: FloatArray
+    low: FloatArray  # of the 95 % interval around `projected`
+    high: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,21 +67,46 @@ def simulate(
     *,
     rng: np.random.Generator,
 ) -> SimulatedRelease:
-    """Run one release with one record a user (JPC19 figure 2).
+    """Run one release of either strategy (JPC19 figure 2).
 
     Element i of the three vectors is user i: a record <query_ids[i], url_ids[i]>, negative for
-    a user without a usable one, and the group.
+    a user without a usable one, and the group. For strategy `high-utility` with m records a
+    user, the ids have shape (n_users, m), in random order; clients report the first. With
+    shape (n_users,) a user has one record, m times.
 
     Privacy claim: none; for studies and tests, whose data is synthetic.
     """
-    query_ids, url_ids = one_record_each(query_ids, url_ids)
+    first_query, first_url = one_record_each(
+        *(ids[:, 0] if np.ndim(ids) == 2 else ids for ids in (query_ids, url_ids))
+    )
     optin, clients = np.flatnonzero(is_optin), np.flatnonzero(~np.asarray(is_optin, np.bool_))
-    _check(query_ids, np.asarray(is_optin), len(clients), params)
-    finders, measurers = _split(optin, params, rng)
+    _check(first_query, np.asarray(is_optin), len(clients), params)
+    groups = Groups(*_split(optin, params, rng), clients)
+    if params.strategy == HIGH_UTILITY:
+        return _high_utility(query_ids, url_ids, groups, params, rng)
+    return _paper(first_query, first_url, groups, params, rng)
 
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Who finds the list, who measures it, and who reports on it."""
+
+    finders: IntArray
+    measurers: IntArray
+    clients: IntArray
+
+
+def _paper(
+    query_ids: IntArray,
+    url_ids: IntArray,
+    groups: Groups,
+    params: BlenderParams,
+    rng: np.random.Generator,
+) -> SimulatedRelease:
+    finders, measurers, clients = groups.finders, groups.measurers, groups.clients
     mechanism = HeadListMechanism.for_budget(params.budget)
     occurring = count_records(query_ids[finders], url_ids[finders])
-    is_named = mechanism.simulate(occurring.counts, rng=rng)
+    is_named = mechanism.simulate(occurring.counts, rng=rng).is_named
     candidates = HeadList.from_records(occurring.query_ids[is_named], occurring.url_ids[is_named])
 
     histogram = HistogramMechanism.for_budget(params.budget)
@@ -99,6 +131,88 @@ def simulate(
     return SimulatedRelease(head_list, records, queries, len(finders), len(measurers), len(clients))
 
 
+def _high_utility(
+    query_ids: IntArray,
+    url_ids: IntArray,
+    groups: Groups,
+    params: BlenderParams,
+    rng: np.random.Generator,
+) -> SimulatedRelease:
+    finders, measurers, clients = groups.finders, groups.measurers, groups.clients
+    m = params.max_records_optin
+    queries, urls = (_units(ids, m) for ids in (query_ids, url_ids))
+    occurring = count_records(queries[finders].reshape(-1), urls[finders].reshape(-1))
+    named = high_utility.finding_mechanism(params).simulate(occurring.counts, rng=rng)
+    candidates = HeadList.from_records(
+        occurring.query_ids[named.is_named], occurring.url_ids[named.is_named]
+    )
+    is_kept = high_utility.likeliest_queries(candidates, named.noisy_counts, params.max_head_size)
+    head_list = candidates.keep(is_kept)
+    found = FoundCounts.of(
+        named.noisy_counts, is_kept[candidates.query_of_record], params, len(finders)
+    )
+
+    measured = None
+    if len(measurers):
+        exact = high_utility.count_units(head_list, queries[measurers], urls[measurers])
+        noisy = high_utility.measuring_mechanism(params).simulate(
+            high_utility.measured_vector(params, *exact), rng=rng
+        )
+        measured = high_utility.read_measured(params, noisy, len(measurers))
+
+    channel = client_mechanism(head_list, params)
+    cells = head_list.cells_of(queries[clients, 0], urls[clients, 0])
+    report_counts = count_reports(channel, channel.simulate(cells, rng=rng))
+    source = client_source(channel, report_counts)
+
+    combined = high_utility.combine(head_list, params, found, measured, source)
+    records, trends = high_utility_levels(head_list, combined, source)
+    return SimulatedRelease(head_list, records, trends, len(finders), len(measurers), len(clients))
+
+
+def _units(ids: IntArray, records_per_user: int) -> IntArray:
+    ids = np.asarray(ids)
+    if ids.ndim == 1:
+        return np.repeat(ids[:, None], records_per_user, axis=1)
+    require(
+        ids.shape[1] == records_per_user,
+        f"ids must hold {records_per_user} records for each user",
+        f"shape {ids.shape}",
+        "draw as many as max_records_optin",
+    )
+    return ids
+
+
+def high_utility_levels(
+    head_list: HeadList, combined: Combined, clients: Source
+) -> tuple[Level, Level]:
+    """Make a distribution of what is known, for records and for queries.
+
+    Privacy claim: none; post-processing of all groups' estimates.
+    """
+    known = combined.cells
+    blended = Estimate(known.values, known.variances)
+    projected = high_utility.project(blended)
+    reports = Estimate(clients.values, clients.variance_at(np.clip(known.values, 0, 1)))
+    optin = high_utility.optin_estimate(head_list, combined)
+    records = Level(
+        optin,
+        reports,
+        blended,
+        projected,
+        np.minimum(known.low, projected),
+        np.maximum(known.high, projected),
+    )
+    sums = high_utility.query_estimate(head_list, Estimate(projected, blended.variances))
+    return records, Level(
+        high_utility.query_estimate(head_list, optin),
+        high_utility.query_estimate(head_list, reports),
+        sums,
+        sums.values,
+        *gamma_interval(sums.values, sums.variances),
+    )
+
+
 def combine(
     head_list: HeadList,
     optin_records: Estimate,
@@ -117,7 +231,8 @@ def combine(
 
 def _level(optin: Estimate, clients: Estimate) -> Level:
     blended = blend(optin, clients)
-    return Level(optin, clients, blended, project(blended.values))
+    projected = project(blended.values)
+    return Level(optin, clients, blended, projected, *normal_interval(projected, blended.variances))
 
 
 def _split(

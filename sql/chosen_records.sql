@@ -1,5 +1,6 @@
--- Grain: one row for each record that a candidate contributes: one of an opt-in person, at most
--- max_records_client of a client, picked among their own usable rows from a keyed start.
+-- Grain: one row for each record that a candidate contributes: exactly max_records_optin of an
+-- opt-in person, the same row several times if they have fewer; at most max_records_client
+-- different rows of a client. All are picked among their own usable rows from a keyed start.
 -- A person's own rows alone decide, so nobody else's data changes the choice.
 with usable as (
     select person, list_sort(list(rowid)) as row_ids
@@ -8,19 +9,37 @@ with usable as (
     group by person
 ),
 
-picked as (
+counted as (
     select
         candidates.account,
-        unnest(list_transform(
-            range(least(
-                len(usable.row_ids), if(candidates.cohort = 'C', $max_records_client, 1)
-            )),
-            lambda j: usable.row_ids[1 + (candidates.first_pick + j) % len(usable.row_ids)]
-        )) as row_id
+        candidates.cohort = 'C' as is_client,
+        candidates.first_pick,
+        usable.row_ids,
+        len(usable.row_ids) as n_rows
     from candidates
     inner join usable on usable.person = candidates.person
+),
+
+-- An opt-in person's units lie evenly around the circle of their rows, which is never less exact
+-- than drawing each by chance; unit 0 is any of them, by chance.
+picked as (
+    select
+        account,
+        unnest(list_transform(
+            range(if(is_client, least(n_rows, $max_records_client), $max_records_optin)),
+            lambda j: {
+                'unit': j,
+                'row_id': row_ids[1 + (first_pick + if(
+                    is_client,
+                    j,
+                    ((j + first_pick // n_rows) % $max_records_optin) * n_rows
+                    // $max_records_optin
+                )) % n_rows]
+            }
+        ), recursive := true)
+    from counted
 )
 
-select picked.account, stg_search_log.query, stg_search_log.url
+select picked.account, picked.unit, stg_search_log.query, stg_search_log.url
 from picked
 inner join stg_search_log on stg_search_log.rowid = picked.row_id

@@ -17,15 +17,16 @@ from prefect.artifacts import (
     create_table_artifact,
 )
 
+from hybriddp import high_utility
 from hybriddp.headlist import HeadListMechanism
-from hybriddp.optin import HistogramMechanism
+from hybriddp.params import PAPER
 from tasks.measurements import load_measurement
 from tasks.overview import runway
 from tasks.policy import Charge
-from tasks.processing import published_listing
+from tasks.processing import cross_check_of, published_listing
 from tasks.publish import published_folder
 from tasks.quality import Verdict
-from tasks.run import CLIENTS, GROUPS, HEADLIST, Release, Run
+from tasks.run import CLIENTS, HEADLIST, Release, Run
 
 _SHOWN = 20
 _BAR_HEIGHT, _CHART_WIDTH, _TEXT_WIDTH = 22, 720, 260
@@ -85,7 +86,7 @@ def show_budget(run: Run) -> None:
     rows = [
         f"| {group} | {'devices' if groups[group]['members'] is None else groups[group]['members']}"
         f" | {Charge(groups[group]['epsilon_nano'], groups[group]['delta_atto'])} |"
-        for group in GROUPS
+        for group in run.groups
     ]
     reach = runway(run.home)
     window = f"{reach.policy.window_days} days" if reach.policy.window_days else "a lifetime"
@@ -101,24 +102,28 @@ def show_budget(run: Run) -> None:
 
 def show_head_list_draw(run: Run) -> None:
     """Say what the draw from S named."""
-    mechanism = HeadListMechanism.for_budget(run.params.budget)
+    params = run.params
+    mechanism = (
+        HeadListMechanism.for_budget(params.budget)
+        if params.strategy == PAPER
+        else high_utility.finding_mechanism(params)
+    )
     named = load_measurement(run, HEADLIST)
     _markdown(
         run,
         "head-list-draw",
-        f"{named.num_rows} records had a noisy count above {mechanism.threshold} "
-        f"(discrete Laplace noise of scale {mechanism.noise.scale:.4g}).",
+        f"{named.num_rows} records had a noisy count above {mechanism.threshold} units (discrete "
+        f"Laplace noise of scale {mechanism.noise.scale:.4g}); a person has "
+        f"{mechanism.records_per_user}.",
     )
 
 
 def show_histogram(run: Run) -> None:
-    """Say how T measured the list."""
-    scale = HistogramMechanism.for_budget(run.params.budget).noise.scale
+    """Say how much of the list stays."""
     listing = published_listing(run)
     _markdown(
         run,
-        "optin-histogram",
-        f"Counted with discrete Laplace noise of scale {scale:.4g}; "
+        "listing",
         f"{listing.head_list.n_queries} queries with {listing.head_list.n_records} records stay.",
     )
 
@@ -149,6 +154,30 @@ def show_estimates(key: str) -> Callable[[Release], None]:
         create_table_artifact(table, key=_key(key), description=f"{key} of {run.release_id}")
 
     return show
+
+
+def show_cross_check(run: Release) -> None:
+    """Say whether the groups agree, and show the records on which they agree least."""
+    check = cross_check_of(run)
+    frame = pl.read_parquet(run.folder / "derived" / "cross_check.parquet")
+    least = frame.sort("p_value").head(_SHOWN)
+    _markdown(
+        run,
+        "cross-check",
+        f"Opt-in people and clients agree with p = {check.p_value:.3g} over {check.n_records} "
+        f"records; {int(check.is_suspicious.sum())} records are suspicious (5 % of such records "
+        "are expected to be innocent). A tiny p means that the groups search differently, that "
+        "somebody sends false reports, or a mistake.",
+    )
+    create_table_artifact(
+        [
+            {"query": row["query"], "url": row["url"], "z": f"{row['z']:.2f}",
+             "p_value": f"{row['p_value']:.3g}", "suspicious": row["is_suspicious"]}
+            for row in least.to_dicts()
+        ],
+        key=_key("cross-check-records"),
+        description=f"Least agreeing records of {run.release_id}",
+    )  # fmt: skip
 
 
 def show_publication(run: Run) -> None:

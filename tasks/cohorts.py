@@ -27,7 +27,12 @@ def choose_cohorts(run: Run) -> None:
         if engine.has("records"):  # written last: an earlier run came this far
             return
         assign_groups(engine, run)
-        engine.step("chosen_records", max_records_client=run.request.max_records_client)
+        params = run.request.params()
+        engine.step(
+            "chosen_records",
+            max_records_optin=params.max_records_optin,
+            max_records_client=params.max_records_client,
+        )
         engine.map("chosen_records", normalise_records, "records")
 
 

@@ -1,28 +1,36 @@
 """The three draws of a release: the only doors between private data and measurements."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
 import pyarrow as pa
 
+from hybriddp import high_utility
 from hybriddp.arrays import IntArray
+from hybriddp.clients import client_mechanism, count_reports
 from hybriddp.headlist import HeadListMechanism
-from hybriddp.local import ClientMechanism
 from hybriddp.optin import HistogramMechanism
+from hybriddp.params import PAPER
 from tasks.engine import DuckDBEngine, open_warehouse
 from tasks.listing import Listing
 from tasks.measurements import draw_once, load_measurement
-from tasks.postprocess import candidate_listing
+from tasks.postprocess_common import candidate_listing
 from tasks.processing import published_listing
 from tasks.run import CLIENTS, HEADLIST, HISTOGRAM, Run
 from tasks.spending import sealed_file
 
 
 def draw_head_list(run: Run) -> pa.Table:
-    """Name the records that enough people of S hold."""
-    mechanism = HeadListMechanism.for_budget(run.params.budget)
+    """Name the records that enough people of S hold, as the strategy publishes them."""
+    params = run.params
+    is_paper = params.strategy == PAPER
+    mechanism = (
+        HeadListMechanism.for_budget(params.budget)
+        if is_paper
+        else high_utility.finding_mechanism(params)
+    )
 
     def count() -> pa.Table:
         with _cohort_records(run) as engine:
@@ -30,14 +38,26 @@ def draw_head_list(run: Run) -> pa.Table:
             return engine.fetch("headlist_counts")
 
     def draw(occurring: pa.Table) -> pa.Table:
-        is_named = mechanism.draw(occurring["n_users"].to_numpy())
-        return occurring.select(["query", "url"]).filter(pa.array(is_named)).combine_chunks()
+        named = mechanism.draw(occurring["n_units"].to_numpy())
+        table = occurring.select(["query", "url"]).filter(pa.array(named.is_named))
+        if not is_paper:
+            table = table.append_column("noisy_count", pa.array(named.noisy_counts))
+        return table.combine_chunks()
 
     return draw_once(run, HEADLIST, mechanism.event, count, draw)
 
 
-def draw_optin_histogram(run: Run) -> pa.Table:
-    """Count the people of T on the listed records, with noise."""
+def draw_optin_histogram(run: Run) -> pa.Table | None:
+    """Count the people of T on the list, with noise; None if nobody is in T."""
+    if HISTOGRAM not in run.groups:
+        return None
+    if run.params.strategy == PAPER:
+        return _draw_on_records(run)
+    return _draw_on_cells(run)
+
+
+def _draw_on_records(run: Run) -> pa.Table:
+    """Count on everything that S named; what is not listed counts as <*,*> (JPC19 figure 4)."""
     mechanism = HistogramMechanism.for_budget(run.params.budget)
     listing = candidate_listing(load_measurement(run, HEADLIST))
 
@@ -47,20 +67,36 @@ def draw_optin_histogram(run: Run) -> pa.Table:
         return np.append(by_record, cells.sum() - by_record.sum())
 
     def draw(counts: IntArray) -> pa.Table:
-        columns = {
-            "query": [*listing.record_queries, None],
-            "url": [*listing.record_urls, None],
-            "noisy_count": mechanism.draw(counts),
-        }
-        return pa.table(columns, schema=_HISTOGRAM)
+        texts = [*zip(listing.record_queries, listing.record_urls, strict=True), (None, None)]
+        return _histogram_table(texts, mechanism.draw(counts))
+
+    return draw_once(run, HISTOGRAM, mechanism.event, count, draw)
+
+
+def _draw_on_cells(run: Run) -> pa.Table:
+    """Count on the clients' own cells, in units; with several units a person, repeats too."""
+    params, listing = run.params, published_listing(run)
+    mechanism = high_utility.measuring_mechanism(params)
+
+    def count() -> IntArray:
+        n_units = run.group_size(HISTOGRAM) * params.max_records_optin
+        units = _count_cells(run, listing, HISTOGRAM, n_units)
+        has_repeats = params.max_records_optin > 1
+        repeats = _count_repeats(run, listing, HISTOGRAM) if has_repeats else 0
+        return high_utility.measured_vector(params, units, repeats)
+
+    def draw(counts: IntArray) -> pa.Table:
+        has_repeats = len(counts) > len(listing.cells)
+        texts = [*listing.cells, *([(None, REPEATS)] if has_repeats else [])]
+        return _histogram_table(texts, mechanism.draw(counts))
 
     return draw_once(run, HISTOGRAM, mechanism.event, count, draw)
 
 
 def draw_client_reports(run: Run) -> pa.Table:
-    """Let every simulated client report through LocalAlg; keep only how often each cell came."""
+    """Let every simulated client report as its device would; keep only how often each cell came."""
     params, listing = run.params, published_listing(run)
-    mechanism = ClientMechanism.for_head_list(listing.head_list, params)
+    mechanism = client_mechanism(listing.head_list, params)
     n_clients, per_client = run.group_size(CLIENTS), params.max_records_client
 
     def count() -> IntArray:
@@ -69,13 +105,26 @@ def draw_client_reports(run: Run) -> pa.Table:
     def draw(counts: IntArray) -> pa.Table:
         # Who reported what is not kept, so only how many records lie on each cell matters here.
         cells = np.repeat(np.arange(len(counts)), counts)
-        reports = mechanism.draw(cells.reshape(n_clients, per_client))
-        return reports_table(np.bincount(reports.reshape(-1), minlength=len(counts)))
+        shape = (n_clients, per_client) if per_client > 1 else (n_clients,)
+        return reports_table(count_reports(mechanism, mechanism.draw(cells.reshape(shape))))
 
     return draw_once(run, CLIENTS, mechanism.event, count, draw)
 
 
 _HISTOGRAM = pa.schema([("query", pa.string()), ("url", pa.string()), ("noisy_count", pa.int64())])
+# What the last row of a histogram is that counts repeats; no url looks like this.
+REPEATS = "(repeats)"
+
+
+def _histogram_table(
+    texts: Sequence[tuple[str | None, str | None]], noisy_counts: IntArray
+) -> pa.Table:
+    columns = {
+        "query": [query for query, _ in texts],
+        "url": [url for _, url in texts],
+        "noisy_count": noisy_counts,
+    }
+    return pa.table(columns, schema=_HISTOGRAM)
 
 
 def reports_table(counts: IntArray) -> pa.Table:
@@ -110,3 +159,11 @@ def _count_cells(run: Run, listing: Listing, group: str, n_records: int) -> IntA
         counts[listing.cell(row["query"], row["url"])] = row["n_records"]
     counts[-1] = n_records - counts.sum()
     return counts
+
+
+def _count_repeats(run: Run, listing: Listing, group: str) -> int:
+    """Count the units that lie on the same listed record as the first of their person."""
+    with _cohort_records(run) as engine:
+        engine.put("listed", listing.table())
+        engine.step("repeated_units", cohort=group)
+        return int(engine.fetch("repeated_units")["n_repeats"][0].as_py())

@@ -5,14 +5,17 @@ from typing import Any
 
 from hybriddp.accounting import (
     EVENT_TYPES,
+    REPLACE_ONE_SENSITIVITY,
     ClientReport,
     Event,
     HeadListDraw,
     OptinHistogram,
+    SubsetReport,
 )
 from hybriddp.errors import UnknownEvent
 from hybriddp.params import Budget
 from hybriddp.response import RandomizedResponse
+from hybriddp.subset import SubsetResponse
 
 
 def to_json(event: Event) -> dict[str, Any]:
@@ -29,9 +32,19 @@ def to_json(event: Event) -> dict[str, Any]:
     }
     match event:
         case HeadListDraw():
-            fields |= {"noise_scale": event.noise_scale.hex(), "threshold": event.threshold}
+            fields |= {
+                "noise_scale": event.noise_scale.hex(),
+                "threshold": event.threshold,
+                "records_per_user": event.records_per_user,
+            }
         case OptinHistogram():
-            fields |= {"noise_scale": event.noise_scale.hex()}
+            fields |= {
+                "noise_scale": event.noise_scale.hex(),
+                "l1_sensitivity": event.l1_sensitivity,
+            }
+        case SubsetReport():
+            response = event.response
+            fields |= {"response": [response.n_values, response.size, response.truth_words]}
         case ClientReport():
             fields |= {
                 "query": _response(event.query),
@@ -46,9 +59,15 @@ def from_json(fields: Mapping[str, Any]) -> Event:
     match fields.get("type"):
         case "HeadListDraw":
             scale = float.fromhex(fields["noise_scale"])
-            return HeadListDraw(_budget(fields), scale, fields["threshold"])
+            # Ledgers of the first version knew one record a user only.
+            records = fields.get("records_per_user", 1)
+            return HeadListDraw(_budget(fields), scale, fields["threshold"], records)
         case "OptinHistogram":
-            return OptinHistogram(_budget(fields), float.fromhex(fields["noise_scale"]))
+            scale = float.fromhex(fields["noise_scale"])
+            moved = fields.get("l1_sensitivity", REPLACE_ONE_SENSITIVITY)
+            return OptinHistogram(_budget(fields), scale, moved)
+        case "SubsetReport":
+            return SubsetReport(_budget(fields), SubsetResponse(*fields["response"]))
         case "ClientReport":
             urls = tuple(RandomizedResponse(*url) for url in fields["urls"])
             query = RandomizedResponse(*fields["query"])

@@ -19,7 +19,7 @@ def write_label(facts: Mapping[str, Any], params: BlenderParams) -> str:
         f"| {terms['people']:,} people, who {terms['role']} | {terms['trusts']} | "
         f"{_number(terms['epsilon_nano'], EPSILON_UNITS)} | "
         f"{_number(terms['delta_atto'], DELTA_UNITS)} |"
-        for terms in (groups[group] for group in GROUPS)
+        for terms in (groups[group] for group in GROUPS if group in groups)
     )
     sections = [
         f"# Privacy label: {facts['product']}, {facts['locale']}, {facts['epoch']}",
@@ -38,10 +38,19 @@ def write_label(facts: Mapping[str, Any], params: BlenderParams) -> str:
         "one. How long the computation took is not hidden. A quality gate refuses bad logs before "
         "any noise is drawn, and that it passed is one bit that is not noisy.",
         f"**Intervals** are {facts['interval_method']}; they cover the probability in the whole "
-        "population, one at a time.",
+        "population, one at a time, and ranks among the listed likewise.",
+        _agreement(facts["cross_check"]),
         *(f"**Note.** {note}" for note in params.notes),
     ]
     return "\n\n".join(sections) + "\n"
+
+
+def _agreement(check: Mapping[str, Any]) -> str:
+    return (
+        "**Cross-check.** Opt-in people and clients were asked independently; that they differ as "
+        f"much as they do has p = {check['p_value']} over {check['records']} records, of which "
+        f"{check['suspicious_records']} look suspicious."
+    )
 
 
 def _membership(optin: str, clients: str) -> str:

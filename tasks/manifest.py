@@ -8,13 +8,17 @@ from typing import Any
 
 import pyarrow.compute as pc
 
+from hybriddp.clients import client_mechanism, reports_per_client
+from hybriddp.crosscheck import CrossCheck
 from hybriddp.package import canonical_json
 from tasks.ledger_rules import Entry, Kind
 from tasks.measurements import load_measurement
-from tasks.release_files import INTERVAL_METHOD, Tables
+from tasks.postprocess import strategy_of
+from tasks.processing import cross_check_of, facts_of, published_listing
+from tasks.release_files import Tables
 from tasks.run import CLIENTS, GROUPS, HEADLIST, HISTOGRAM, Release
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 SIGNING_CONTEXT = b"hybriddp release manifest v1\n"
 SIGNATURE_BYTES = 64
 
@@ -37,8 +41,7 @@ def build_manifest(
 ) -> dict[str, Any]:
     """Describe a publication; everything comes from the ledger and the measurements."""
     reserved, facts = release.reservation, publication.payload
-    n_reports = int(pc.sum(load_measurement(release, CLIENTS)["n_reports"]).as_py())
-    n_clients = n_reports // release.params.max_records_client
+    n_clients = count_clients(release)
     created = datetime.fromisoformat(facts["created"])
     expires = created + timedelta(days=facts["settings"]["valid_days"])
     return {
@@ -57,7 +60,8 @@ def build_manifest(
         "parameters": reserved["parameters"],
         "guarantees": _guarantees(reserved, n_clients),
         "cap": reserved["policy"],
-        "interval_method": INTERVAL_METHOD,
+        "interval_method": strategy_of(facts_of(release)).INTERVAL_METHOD,
+        "cross_check": describe_check(cross_check_of(release)),
         "decimals": tables.decimals,
         "rows": {"head_list": tables.head_list.num_rows, "trends": tables.trends.num_rows},
         "masses": {
@@ -76,6 +80,23 @@ def build_manifest(
             name: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
             for name, data in sorted(files.items())
         },
+    }
+
+
+def count_clients(release: Release) -> int:
+    """Return how many clients reported; each reports equally many cells."""
+    n_reports = int(pc.sum(load_measurement(release, CLIENTS)["n_reports"]).as_py())
+    mechanism = client_mechanism(published_listing(release).head_list, release.params)
+    return n_reports // reports_per_client(mechanism)
+
+
+def describe_check(check: CrossCheck) -> dict[str, Any]:
+    """Return the cross-check in numbers that print the same everywhere."""
+    return {
+        "records": check.n_records,
+        "chi_square": f"{check.chi_square:.3g}",
+        "p_value": f"{check.p_value:.3g}",
+        "suspicious_records": int(check.is_suspicious.sum()),
     }
 
 

@@ -179,6 +179,15 @@ blend = _step(
 project = _step(
     "project", steps.project_estimates, artifacts.show_estimates("projected-records"), retries=2
 )
+estimate_intervals = _step(
+    "estimate intervals",
+    steps.estimate_intervals,
+    artifacts.show_estimates("published-records"),
+    retries=2,
+)
+check_groups_agree = _step(
+    "cross-check the groups", steps.check_groups_agree, artifacts.show_cross_check, retries=2
+)
 judge_release = _step("judge the published list", _judge_release)
 publish = _step("publish", _publish, artifacts.show_publication, writes_ledger=True)
 

@@ -16,7 +16,7 @@ from tasks.ledger import Ledger, LedgerCorrupt, LedgerMoved
 from tasks.ledger_rules import Entry, Kind
 from tasks.log_files import BadInput
 from tasks.manifest import build_manifest, code_version, manifest_bytes, signed_bytes
-from tasks.processing import published_listing, read_projected
+from tasks.processing import cross_check_of, published_listing, read_published
 from tasks.quality import Verdict, judge
 from tasks.release_files import Tables, build_tables
 from tasks.request import PublishSettings
@@ -29,10 +29,13 @@ def judge_release(release: Release, settings: PublishSettings) -> Verdict:
     """Judge the tables as they would be published; raise GateRefused."""
     blocked = _blocked(release, settings)
     tables = tables_of(release, settings.decimals, blocked)
-    return judge_tables(tables, settings, blocked | read_blocklist(settings.blocklist))
+    agreement = cross_check_of(release).p_value
+    return judge_tables(tables, settings, blocked | read_blocklist(settings.blocklist), agreement)
 
 
-def judge_tables(tables: Tables, settings: PublishSettings, blocklist: frozenset[str]) -> Verdict:
+def judge_tables(
+    tables: Tables, settings: PublishSettings, blocklist: frozenset[str], agreement: float
+) -> Verdict:
     """Run the gates of both tables and of the whole."""
     queries = tables.head_list["query"].to_pylist()
     facts = {
@@ -42,12 +45,14 @@ def judge_tables(tables: Tables, settings: PublishSettings, blocklist: frozenset
         "n_bytes": max(len(data) for data in tables.files().values()),
         "n_blocked": sum(query in blocklist for query in queries),
         "order_is_fixed": _is_ordered(tables.head_list),
+        "agreement": agreement,
     }
     # Each printed number is off by at most half a unit of its last decimal.
     n_numbers = tables.head_list.num_rows + len(tables.query_wildcards) + 1
     limits = {
         "mass_tolerance": (n_numbers + 1) * 0.5 * 10**-tables.decimals,
         "max_bytes": float(settings.max_bytes),
+        "min_agreement": settings.min_agreement,
     }
     verdicts = [
         judge("head_list", tables.head_list),
@@ -66,8 +71,8 @@ def _is_ordered(table: pa.Table) -> bool:
 
 
 def tables_of(release: Release, decimals: int, blocked: frozenset[str]) -> Tables:
-    """Build the published tables from the projected estimates."""
-    listing, levels = read_projected(release)
+    """Build the published tables, from the measurements."""
+    listing, levels = read_published(release)
     return build_tables(listing, levels, decimals, blocked)
 
 

@@ -10,16 +10,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hybriddp.estimate import Estimate
+from hybriddp.estimate import IntervalEstimate
+from hybriddp.intervals import rank_intervals
 from tasks.listing import Listing
-from tasks.postprocess import Levels
-
-INTERVAL_METHOD = "normal, from the variance of the blend, 95 %"
-# Standard errors either side of a normal 95 % interval.
-_STANDARD_ERRORS = 1.959963984540054
+from tasks.postprocess_common import Bounded
 
 _FIELDS = {
     "rank": pa.int64(),
+    "rank_low": pa.int64(),
+    "rank_high": pa.int64(),
     "query": pa.string(),
     "url": pa.string(),
     "probability": pa.float64(),
@@ -59,7 +58,7 @@ class Tables:
 
 
 def build_tables(
-    listing: Listing, levels: Levels, decimals: int, blocked: frozenset[str]
+    listing: Listing, levels: Bounded, decimals: int, blocked: frozenset[str]
 ) -> Tables:
     """Round, order and rank the distribution; leave blocked queries out, but keep their mass."""
     cells, records = listing.cells, levels.records
@@ -104,30 +103,41 @@ def build_tables(
     )
 
 
-def _part(estimate: Estimate, positions: list[int]) -> Estimate:
-    return Estimate(estimate.values[positions], estimate.variances[positions])
+def _part(estimate: IntervalEstimate, positions: list[int]) -> IntervalEstimate:
+    return IntervalEstimate(
+        estimate.values[positions],
+        estimate.variances[positions],
+        estimate.low[positions],
+        estimate.high[positions],
+    )
 
 
 def _ranked(
-    texts: list[dict[str, str]], estimate: Estimate, decimals: int, schema: pa.Schema
+    texts: list[dict[str, str]], estimate: IntervalEstimate, decimals: int, schema: pa.Schema
 ) -> pa.Table:
     """Order rows by probability as published, then by text, so that ties have one order."""
-    margins = _STANDARD_ERRORS * np.sqrt(estimate.variances)
+    ranks = zip(*rank_intervals(estimate.values, estimate.variances), strict=True)
+    bounds = zip(estimate.values, estimate.low, estimate.high, strict=True)
     rows: list[dict[str, Any]] = [
-        text | _interval(float(value), float(margin), decimals)
-        for text, value, margin in zip(texts, estimate.values, margins, strict=True)
+        {"rank_low": int(first), "rank_high": int(last)} | text | _interval(*bound, decimals)
+        for text, bound, (first, last) in zip(texts, bounds, ranks, strict=True)
     ]
     rows.sort(key=lambda row: (-row["probability"], row["query"], row.get("url", "")))
-    ranked = [{"rank": rank} | row for rank, row in enumerate(rows, start=1)]
-    return pa.Table.from_pylist(ranked, schema=schema)
+    for rank, row in enumerate(rows, start=1):
+        # Among equal probabilities the text decides, which no interval knows.
+        row["rank"] = rank
+        row["rank_low"], row["rank_high"] = min(row["rank_low"], rank), max(row["rank_high"], rank)
+    return pa.Table.from_pylist(rows, schema=schema)
 
 
-def _interval(value: float, margin: float, decimals: int) -> dict[str, float]:
-    probability = _rounded(value, decimals)
+def _interval(value: float, low: float, high: float, decimals: int) -> dict[str, float]:
+    probability = _rounded(float(value), decimals)
     # Rounding must not push an end over the probability that it belongs to.
-    low = min(_rounded(max(value - margin, 0.0), decimals), probability)
-    high = max(_rounded(min(value + margin, 1.0), decimals), probability)
-    return {"probability": probability, "ci_low": low, "ci_high": high}
+    return {
+        "probability": probability,
+        "ci_low": min(_rounded(float(low), decimals), probability),
+        "ci_high": max(_rounded(float(high), decimals), probability),
+    }
 
 
 def _rounded(value: float, decimals: int) -> float:

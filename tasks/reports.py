@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from hybriddp.arrays import IntArray
-from hybriddp.local import ClientMechanism
+from hybriddp.clients import client_mechanism, reports_per_client
+from hybriddp.local_subset import SubsetMechanism
 from tasks.collection import collection_id
 from tasks.draws import reports_table
 from tasks.ingest import write_quality
@@ -25,7 +26,7 @@ from tasks.quality import judge
 from tasks.run import CLIENTS, Run
 
 # A report of the most cells that a device sends is far shorter.
-_MAX_LINE_BYTES = 1 << 16
+_MAX_LINE_BYTES = 1 << 20
 _NONCE_DIGITS = 32
 
 
@@ -54,7 +55,7 @@ def collect_reports(run: Run) -> bool:
     if run.request.reports is None:
         return False
     listing = published_listing(run)
-    mechanism = ClientMechanism.for_head_list(listing.head_list, run.params)
+    mechanism = client_mechanism(listing.head_list, run.params)
 
     def count() -> IntArray:
         assert run.request.reports is not None
@@ -62,7 +63,8 @@ def collect_reports(run: Run) -> bool:
             run.request.reports,
             collection_id(run),
             listing.head_list.n_cells,
-            run.params.max_records_client,
+            reports_per_client(mechanism),
+            are_sets=isinstance(mechanism, SubsetMechanism),
         )
         metrics: dict[str, Any] = asdict(tally) | {"bad_report_share": tally.bad_report_share}
         verdict = judge(
@@ -83,14 +85,17 @@ def collect_reports(run: Run) -> bool:
 
 
 def read_reports(
-    path: Path, release_id: str, n_cells: int, n_reports: int
+    path: Path, release_id: str, n_cells: int, cells_per_report: int, *, are_sets: bool = False
 ) -> tuple[IntArray, Tally]:
-    """Count the cells of all usable reports in a file of JSON lines, or in a folder of them."""
+    """Count the cells of all usable reports in a file of JSON lines, or in a folder of them.
+
+    A set holds no cell twice.
+    """
     counts, tally = np.zeros(n_cells, dtype=np.int64), Tally()
     seen: set[bytes] = set()
     for line in _lines(path):
         tally.n_reports_read += 1
-        report = _parse(line, n_reports)
+        report = _parse(line, cells_per_report, are_sets)
         if report is None:
             tally.n_malformed += 1
             continue
@@ -121,7 +126,9 @@ def _lines(path: Path) -> Iterator[bytes]:
             raise BadInput(f"{file} cannot be read; check the path of the reports.") from None
 
 
-def _parse(line: bytes, n_reports: int) -> tuple[str, bytes, list[int]] | None:
+def _parse(
+    line: bytes, cells_per_report: int, are_sets: bool
+) -> tuple[str, bytes, list[int]] | None:
     """Return release, nonce and cells of a well-formed report."""
     try:
         report = json.loads(line)
@@ -131,7 +138,9 @@ def _parse(line: bytes, n_reports: int) -> tuple[str, bytes, list[int]] | None:
         if not isinstance(release_id, str) or len(nonce) != _NONCE_DIGITS:
             return None
         is_whole = isinstance(cells, list) and all(type(c) is int and c >= 0 for c in cells)
-        if not is_whole or len(cells) != n_reports:
+        if not is_whole or len(cells) != cells_per_report:
+            return None
+        if are_sets and len(set(cells)) < len(cells):
             return None
         return release_id, bytes.fromhex(nonce), cells
     except (ValueError, TypeError, RecursionError):

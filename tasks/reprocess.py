@@ -4,7 +4,14 @@ from pathlib import Path
 
 from tasks.home import Home
 from tasks.ledger_rules import Kind
-from tasks.processing import blend_estimates, denoise_reports, project_estimates, trim_head_list
+from tasks.processing import (
+    blend_estimates,
+    check_groups_agree,
+    denoise_reports,
+    estimate_intervals,
+    project_estimates,
+    trim_head_list,
+)
 from tasks.publish import judge_release, revise
 from tasks.request import Form, PublishSettings
 from tasks.run import Release
@@ -19,6 +26,7 @@ class ReprocessRequest(Form):
     valid_days: int | None = None
     max_bytes: int | None = None
     blocklist: Path | None = None
+    min_agreement: float | None = None
 
 
 def settings_for(release: Release, request: ReprocessRequest) -> PublishSettings:
@@ -43,5 +51,7 @@ def run_reprocess(request: ReprocessRequest, home: Home) -> Path:
     denoise_reports(release)
     blend_estimates(release)
     project_estimates(release)
+    estimate_intervals(release)
+    check_groups_agree(release)
     judge_release(release, settings)
     return revise(release, settings)

@@ -10,12 +10,19 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from hybriddp.normalise import NORMALISATION
-from hybriddp.params import MAX_EPSILON, BlenderParams, exact
+from hybriddp.params import (
+    HIGH_UTILITY,
+    MAX_EPSILON,
+    MAX_RECORDS_OPTIN,
+    PAPER,
+    BlenderParams,
+    exact,
+)
 from tasks.epochs import LAST, Epoch
 
-# Raise it whenever a mechanism's law or the meaning of a measurement changes: releases made by
+# Raise one whenever a mechanism's law or the meaning of a measurement changes: releases made by
 # different versions must not share an id.
-MECHANISM_VERSION = "blender-paper-1"
+MECHANISM_VERSIONS = {PAPER: "blender-paper-1", HIGH_UTILITY: "blender-high-utility-1"}
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$")]
 Share = Annotated[float, Field(gt=0, lt=1)]
@@ -46,6 +53,12 @@ class PublishSettings(Form):
     blocklist: Path | None = Field(
         None, description="File of queries never to publish, one a line."
     )
+    min_agreement: float = Field(
+        1e-6,
+        ge=0,
+        le=1,
+        description="Withhold if opt-in people and clients agree less (p-value); 0 never does.",
+    )
 
 
 class ReleaseRequest(PublishSettings):
@@ -57,15 +70,24 @@ class ReleaseRequest(PublishSettings):
     locale: str = Field(
         "all", pattern=r"^[A-Za-z0-9-]{1,20}$", description="Locale of the list, such as en-US."
     )
-    strategy: Literal["paper"] = Field("paper", description="BLENDER as published (JPC19).")
+    strategy: Literal["high-utility", "paper"] = Field(
+        "high-utility",
+        description="Ours, more exact at the same privacy; or BLENDER as published (JPC19).",
+    )
     epsilon: float = Field(4.0, gt=0, le=MAX_EPSILON, description="Privacy loss of each person.")
     delta: float = Field(1e-5, gt=0, lt=1, description="Chance that the promise may fail.")
     max_head_size: int = Field(50, ge=1, le=10_000, description="Queries to publish at most.")
-    headlist_user_fraction: Share = Field(
+    headlist_user_fraction: Annotated[float, Field(gt=0, le=1)] = Field(
         0.95, description="Share of the opt-in people who find the list; the others measure it."
     )
+    max_records_optin: Annotated[int, Field(ge=1, le=MAX_RECORDS_OPTIN)] | None = Field(
+        None, description="Records of an opt-in person, weighed as one; 5, or 1 with paper."
+    )
+    client_report: Literal["one-stage", "two-stage", "two-stage-exact"] | None = Field(
+        None, description="How clients report; one-stage, or two-stage with paper."
+    )
     query_budget_fraction: Share = Field(
-        0.85, description="Share of a client's budget spent on the query, the rest on the url."
+        0.85, description="Two stages: share of a client's budget spent on the query."
     )
     max_records_client: int = Field(1, ge=1, le=100, description="Reports of each client.")
     optin_fraction: Share = Field(
@@ -122,10 +144,13 @@ class ReleaseRequest(PublishSettings):
         return BlenderParams(
             self.epsilon,
             self.delta,
+            strategy=self.strategy,
             max_head_size=self.max_head_size,
             headlist_user_fraction=self.headlist_user_fraction,
             query_budget_fraction=self.query_budget_fraction,
+            max_records_optin=self.max_records_optin,
             max_records_client=self.max_records_client,
+            client_report=self.client_report,
         )
 
     def measurement_parameters(self) -> dict[str, Any]:
@@ -135,9 +160,14 @@ class ReleaseRequest(PublishSettings):
         change without a new charge.
         """
         params = self.params()
-        return {
-            "strategy": self.strategy,
-            "mechanism_version": MECHANISM_VERSION,
+        # Strategy `paper` leaves no choice there, and its releases keep the ids that they had.
+        choices = {
+            "max_records_optin": params.max_records_optin,
+            "client_report": params.client_report,
+        }
+        return (choices if params.strategy == HIGH_UTILITY else {}) | {
+            "strategy": params.strategy,
+            "mechanism_version": MECHANISM_VERSIONS[params.strategy],
             "normalisation": NORMALISATION,
             "epsilon": str(params.budget.epsilon),
             "delta": str(params.budget.delta),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from hybriddp.client_law import client_budget
 from hybriddp.params import BlenderParams, Budget
 from tasks.cohorts import stopped_accounts
 from tasks.engine import DuckDBEngine, open_warehouse
@@ -16,7 +17,15 @@ from tasks.ledger import Head, Ledger, LedgerMoved
 from tasks.ledger_rules import Entry, Kind
 from tasks.policy import Charge, Policy, current_policy
 from tasks.refusals import BudgetRefused
-from tasks.run import CLIENTS, HEADLIST, HISTOGRAM, Run, full_release_id, require_free_epoch
+from tasks.run import (
+    CLIENTS,
+    HEADLIST,
+    HISTOGRAM,
+    Run,
+    full_release_id,
+    groups_of,
+    require_free_epoch,
+)
 from tasks.shelf import published_heads
 from tasks.spending import file_digest, first_fit, history, put_spending, total
 
@@ -25,11 +34,12 @@ _NAMES = {HEADLIST: "finding the list", HISTOGRAM: "measuring it", CLIENTS: "cli
 
 def prices(params: BlenderParams) -> dict[str, Budget]:
     """Return what a member of each group pays; a person is in one group only."""
-    return {
+    every = {
         HEADLIST: params.budget,
         HISTOGRAM: Budget(params.budget.epsilon),  # a histogram over fixed cells needs no delta
-        CLIENTS: params.budget,
+        CLIENTS: client_budget(params),
     }
+    return {group: every[group] for group in groups_of(params)}
 
 
 def reserve(run: Run) -> None:
@@ -54,7 +64,8 @@ def _decide(engine: DuckDBEngine, run: Run, head: Head) -> dict[str, Any]:
     entries = [entry for entry in run.ledger.entries() if entry.seq <= head.seq]
     policy, now = current_policy(entries), run.ledger.now()
     require_free_epoch(run.request, run.release_id, entries)
-    charges = {group: Charge.of(budget) for group, budget in prices(run.request.params()).items()}
+    params = run.request.params()
+    charges = {group: Charge.of(budget) for group, budget in prices(params).items()}
     put_spending(engine, run.home, entries, policy, now)
     stopped = pa.array(stopped_accounts(entries), pa.binary())
     engine.put("stopped_accounts", pa.table({"account": stopped}))
@@ -62,7 +73,7 @@ def _decide(engine: DuckDBEngine, run: Run, head: Head) -> dict[str, Any]:
     engine.step("affordable", cap_epsilon=policy.cap.epsilon, cap_delta=policy.cap.delta)
     engine.step("candidate_groups")
     groups = {row["cohort"]: row for row in engine.fetch("candidate_groups").to_pylist()}
-    charged = [HEADLIST, HISTOGRAM] + ([CLIENTS] if run.request.clients == "simulate" else [])
+    charged = [g for g in charges if g != CLIENTS or run.request.clients == "simulate"]
     for group in charged:
         _require_size(engine, run, entries, group, groups.get(group), charges[group], policy, now)
     terms = {
@@ -71,7 +82,7 @@ def _decide(engine: DuckDBEngine, run: Run, head: Head) -> dict[str, Any]:
             "delta_atto": charges[group].delta,
             "members": groups[group]["n_affordable"] if group in charged else None,
         }
-        for group in (HEADLIST, HISTOGRAM, CLIENTS)
+        for group in charges
     }
     return {
         "product": run.request.product,

@@ -55,6 +55,11 @@ class Release:
         """The exact parameters that were reserved."""
         return read_params(self.reservation["parameters"])
 
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups that take part, in the order of their draws."""
+        return groups_of(self.params)
+
     def group_size(self, group: str) -> int:
         """Return how many people were sealed into a group; it is public."""
         return int(self.reservation["groups"][group]["members"])
@@ -80,8 +85,15 @@ class Run(Release):
     def needs_the_log(self) -> bool:
         """Whether a draw that reads the log is still to be made."""
         state = self.state
-        from_the_log = GROUPS if self.request.clients == "simulate" else (HEADLIST, HISTOGRAM)
+        from_the_log = set(groups_of(self.request.params()))
+        if self.request.clients == "reports":
+            from_the_log -= {CLIENTS}
         return not all(state.has(Kind.DRAWN, group) for group in from_the_log)
+
+
+def groups_of(params: BlenderParams) -> tuple[str, ...]:
+    """Return the groups of a release, in the order of their draws; T may be empty by choice."""
+    return GROUPS if params.has_histogram else (HEADLIST, CLIENTS)
 
 
 def read_params(parameters: Mapping[str, Any]) -> BlenderParams:
@@ -89,10 +101,13 @@ def read_params(parameters: Mapping[str, Any]) -> BlenderParams:
     return BlenderParams(
         parameters["epsilon"],
         parameters["delta"],
+        strategy=parameters["strategy"],
         max_head_size=parameters["max_head_size"],
         headlist_user_fraction=parameters["headlist_user_fraction"],
         query_budget_fraction=parameters["query_budget_fraction"],
+        max_records_optin=parameters.get("max_records_optin"),
         max_records_client=parameters["max_records_client"],
+        client_report=parameters.get("client_report"),
     )
 
 

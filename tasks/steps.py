@@ -15,17 +15,25 @@ from tasks.draws import (
     draw_optin_histogram,
 )
 from tasks.ingest import ingest, judge_log
-from tasks.processing import blend_estimates, denoise_reports, project_estimates, trim_head_list
+from tasks.processing import (
+    blend_estimates,
+    check_groups_agree,
+    denoise_reports,
+    estimate_intervals,
+    project_estimates,
+    trim_head_list,
+)
 from tasks.publish import judge_release, publish
 from tasks.reports import collect_reports
 from tasks.reserve import reserve
 from tasks.run import Run
 
 __all__ = [
-    "blend_estimates", "choose_cohorts", "denoise_reports", "discard_private_tables",
-    "draw_client_reports", "draw_head_list", "draw_optin_histogram", "ingest", "judge_log",
-    "judge_release", "measure_clients", "project_estimates", "publish", "publish_package",
-    "reserve", "run_release", "trim_head_list",
+    "blend_estimates", "check_groups_agree", "choose_cohorts", "denoise_reports",
+    "discard_private_tables", "draw_client_reports", "draw_head_list", "draw_optin_histogram",
+    "estimate_intervals", "ingest", "judge_log", "judge_release", "measure_clients",
+    "project_estimates", "publish", "publish_package", "reserve", "run_release",
+    "trim_head_list",
 ]  # fmt: skip
 
 
@@ -54,5 +62,7 @@ def run_release(run: Run) -> Path | None:
     denoise_reports(run)
     blend_estimates(run)
     project_estimates(run)
+    estimate_intervals(run)
+    check_groups_agree(run)
     judge_release(run, run.request.publishing)
     return publish(run, run.request.publishing)

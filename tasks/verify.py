@@ -12,19 +12,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hybriddp.errors import HybridDPError
-from tasks import postprocess
 from tasks.home import Home
 from tasks.keys import is_signed
-from tasks.manifest import SCHEMA_VERSION, signed_bytes
+from tasks.manifest import SCHEMA_VERSION, describe_check, signed_bytes
 from tasks.measurements import FILES
+from tasks.postprocess import publish_levels, strategy_of
+from tasks.postprocess_common import Facts
 from tasks.release_files import HEAD_LIST, TRENDS, Tables, build_tables
-from tasks.run import CLIENTS, HEADLIST, HISTOGRAM, read_params
+from tasks.run import groups_of, read_params
 
 _FIELDS = {
     "schema_version", "product", "locale", "epoch", "release_id", "attempt", "revision",
     "sequence", "previous", "created", "expires", "code_version", "parameters", "guarantees",
-    "cap", "interval_method", "decimals", "rows", "masses", "blocked_queries", "measurements",
-    "ledger", "files",
+    "cap", "interval_method", "cross_check", "decimals", "rows", "masses", "blocked_queries",
+    "measurements", "ledger", "files",
 }  # fmt: skip
 _OWN = {"manifest.json", "manifest.sig"}
 _SCHEMAS = {"head_list.parquet": HEAD_LIST, "trends.parquet": TRENDS}
@@ -160,13 +161,16 @@ def _check_not_withdrawn(folder: Path) -> str:
 
 def _check_recomputed(folder: Path, manifest: Mapping[str, Any], measurements: Path) -> str:
     tables = {}
-    for group in (HEADLIST, HISTOGRAM, CLIENTS):
+    for group in groups_of(read_params(manifest["parameters"])):
         data = _read(measurements, FILES[group])
         if hashlib.sha256(data).hexdigest() != manifest["measurements"].get(group):
             raise _fail(f"{FILES[group]} is not the measurement that the manifest names.")
         tables[group] = pq.read_table(pa.BufferReader(data))
     published = set(pq.read_table(folder / "trends.parquet")["query"].to_pylist())
+    facts = _facts(manifest)
     again = recompute(manifest, tables, published)
+    if describe_check(strategy_of(facts).cross_check(tables, facts)) != manifest["cross_check"]:
+        raise _fail("the cross-check is not the one that the measurements give.")
     if again.n_blocked != manifest["blocked_queries"]:
         raise _fail("queries are missing from the list beyond those that were blocked.")
     masses = {
@@ -192,16 +196,14 @@ def recompute(
     manifest: Mapping[str, Any], measurements: Mapping[str, pa.Table], published: set[str]
 ) -> Tables:
     """Do the whole post-processing again, from measurements and signed parameters alone."""
-    facts = postprocess.Facts(
-        read_params(manifest["parameters"]), manifest["guarantees"][HISTOGRAM]["people"]
-    )
-    listing, optin = postprocess.trim_listing(
-        measurements[HEADLIST], measurements[HISTOGRAM], facts
-    )
-    clients = postprocess.denoise_reports(listing, measurements[CLIENTS], facts)
-    levels = postprocess.project_levels(postprocess.blend_levels(listing, optin, clients, facts))
+    listing, levels = publish_levels(measurements, _facts(manifest))
     blocked = frozenset(listing.listed_queries) - published
     return build_tables(listing, levels, manifest["decimals"], blocked)
+
+
+def _facts(manifest: Mapping[str, Any]) -> Facts:
+    params = read_params(manifest["parameters"])
+    return Facts(params, {g: manifest["guarantees"][g]["people"] for g in groups_of(params)})
 
 
 def _read(folder: Path, name: str) -> bytes:

@@ -17,7 +17,12 @@ from tasks.request import ReleaseRequest
 from tasks.run import Run
 
 PEOPLE = [f"person {i}" for i in range(10)]
-MAX_RECORDS_CLIENT = 3
+SETTINGS = {
+    "paper": {"strategy": "paper", "max_records_client": 3},
+    "high-utility": {"strategy": "high-utility", "max_records_optin": 5},
+}
+# How many records an opt-in person gives at most, and a client.
+AT_MOST = {"paper": (1, 3), "high-utility": (5, 1)}
 HEADER = b"AnonID\tQuery\tQueryTime\tItemRank\tClickURL\n"
 
 GOOD = st.builds(
@@ -57,7 +62,7 @@ def home(tmp_path_factory):
     return home
 
 
-def records_of(home, rows_of):
+def records_of(home, rows_of, asked):
     """Return who is in which group, each account's records, and the records that are counted."""
     log = home.root / "log.tsv"
     placed = [(place, who, row) for who, rows in rows_of.items() for place, row in rows]
@@ -68,14 +73,19 @@ def records_of(home, rows_of):
         epoch="2026-W46",
         roster=home.root / "roster.tsv",
         headlist_user_fraction=0.5,
-        max_records_client=MAX_RECORDS_CLIENT,
+        **asked,
     )
     run = Run(home, "0" * 32, 1, request)
     with duckdb.connect() as connection:
         engine = DuckDBEngine(connection)
         load_log(engine, run)
         assign_groups(engine, run)
-        engine.step("chosen_records", max_records_client=MAX_RECORDS_CLIENT)
+        params = request.params()
+        engine.step(
+            "chosen_records",
+            max_records_optin=params.max_records_optin,
+            max_records_client=params.max_records_client,
+        )
         engine.map("chosen_records", normalise_records, "records")
         candidates = engine.fetch("candidates")
         engine.put("sealed", candidates.select(["account", "cohort"]))  # everybody can pay
@@ -83,7 +93,10 @@ def records_of(home, rows_of):
         kept = {row["account"]: [] for row in candidates.to_pylist()}
         for row in engine.fetch("records").to_pylist():
             kept[row["account"]].append((row["query"], row["url"]))
-        counted = Counter(tuple(row.values()) for row in engine.fetch("cohort_records").to_pylist())
+        counted = Counter(
+            (row["cohort"], row["query"], row["url"])
+            for row in engine.fetch("cohort_records").to_pylist()
+        )
     groups = {row["person"]: (row["account"], row["cohort"]) for row in candidates.to_pylist()}
     return groups, {account: sorted(records) for account, records in kept.items()}, counted
 
@@ -92,11 +105,12 @@ def records_of(home, rows_of):
 @given(
     rows_of=st.fixed_dictionaries({person: ROWS for person in PEOPLE}),
     who=st.sampled_from(PEOPLE),
+    strategy=st.sampled_from(list(AT_MOST)),
     others=ROWS | st.lists(st.tuples(st.integers(0, 99), GOOD), min_size=20, max_size=30),
 )
-def test_one_person_changes_only_their_own_records(home, rows_of, who, others):
-    before, kept_before, counted_before = records_of(home, rows_of)
-    after, kept_after, counted_after = records_of(home, rows_of | {who: others})
+def test_one_person_changes_only_their_own_records(home, rows_of, who, others, strategy):
+    before, kept_before, counted_before = records_of(home, rows_of, SETTINGS[strategy])
+    after, kept_after, counted_after = records_of(home, rows_of | {who: others}, SETTINGS[strategy])
 
     assert before == after  # groups, and so their sizes, do not depend on the log
     assert before.keys() == set(PEOPLE)
@@ -104,7 +118,7 @@ def test_one_person_changes_only_their_own_records(home, rows_of, who, others):
     del kept_before[account], kept_after[account]
     assert kept_before == kept_after
 
-    at_most = MAX_RECORDS_CLIENT if cohort == "C" else 1
+    at_most = AT_MOST[strategy][cohort == "C"]
     gone, new = counted_before - counted_after, counted_after - counted_before
     assert gone.total() <= at_most
     assert new.total() <= at_most
@@ -113,13 +127,16 @@ def test_one_person_changes_only_their_own_records(home, rows_of, who, others):
 
 def test_the_keys_of_this_test_fill_every_group(home):
     """Without people in all three groups the property would say less than it seems to."""
-    groups, _, _ = records_of(home, {person: [] for person in PEOPLE})
+    groups, _, _ = records_of(home, {person: [] for person in PEOPLE}, SETTINGS["paper"])
     assert {cohort for _, cohort in groups.values()} == {"S", "T", "C"}
 
 
-def test_clients_give_several_records_and_others_one(home):
+@pytest.mark.parametrize("strategy", AT_MOST)
+def test_everybody_gives_as_many_records_as_they_may(home, strategy):
     """Without rows that are dropped by the bound the property would hold of no bound at all."""
     row = b"news\t2006-03-01 07:17:12\t1\thttp://a"
-    groups, kept, _ = records_of(home, {person: [(0, row)] * 5 for person in PEOPLE})
+    groups, kept, _ = records_of(
+        home, {person: [(0, row)] * 5 for person in PEOPLE}, SETTINGS[strategy]
+    )
     for account, cohort in groups.values():
-        assert len(kept[account]) == (MAX_RECORDS_CLIENT if cohort == "C" else 1)
+        assert len(kept[account]) == AT_MOST[strategy][cohort == "C"]

@@ -8,19 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybriddp.estimate import Estimate
+from hybriddp.estimate import IntervalEstimate
+from hybriddp.intervals import normal_interval
 from tasks.listing import Listing
-from tasks.postprocess import Levels
+from tasks.postprocess_common import Bounded
 from tasks.release_files import build_tables
 
 RECORDS = [("a", "x"), ("a", "y"), ("b", "x"), ("é", "ü")]
 
 
+def bounded(values, variance=1e-6):
+    values, variances = np.array(values), np.full(len(values), variance)
+    return IntervalEstimate(values, variances, *normal_interval(values, variances))
+
+
 def tables(records, queries, *, decimals=6, blocked=frozenset(), variance=1e-6):
-    levels = Levels(
-        Estimate(np.array(records), np.full(len(records), variance)),
-        Estimate(np.array(queries), np.full(len(queries), variance)),
-    )
+    levels = Bounded(bounded(records, variance), bounded(queries, variance))
     return build_tables(Listing.of(RECORDS), levels, decimals, blocked)
 
 
@@ -42,10 +45,9 @@ def test_rows_are_ranked_by_probability_then_text():
 
 def test_ties_are_ordered_by_query_then_url():
     # Cells: <ab,x> <ab,y> <ab,*> <ba,x> <ba,*> <*,*>
-    equal = Estimate(np.array([0.2, 0.2, 0.1, 0.2, 0.1, 0.2]), np.full(6, 1e-6))
-    queries = Estimate(np.array([0.5, 0.3, 0.2]), np.full(3, 1e-6))
+    equal, queries = bounded([0.2, 0.2, 0.1, 0.2, 0.1, 0.2]), bounded([0.5, 0.3, 0.2])
     listing = Listing.of([("ba", "x"), ("ab", "y"), ("ab", "x")])
-    made = build_tables(listing, Levels(equal, queries), 6, frozenset())
+    made = build_tables(listing, Bounded(equal, queries), 6, frozenset())
     ordered = [(row["query"], row["url"]) for row in made.head_list.to_pylist()]
     assert ordered == [("ab", "x"), ("ab", "y"), ("ba", "x")]
 

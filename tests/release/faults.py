@@ -23,6 +23,7 @@ import tasks.steps
 from hybriddp.errors import HybridDPError
 from hybriddp.headlist import HeadListMechanism
 from hybriddp.local import ClientMechanism
+from hybriddp.local_subset import SubsetMechanism
 from hybriddp.optin import HistogramMechanism
 from tasks.engine import DuckDBEngine
 from tasks.home import Home
@@ -37,7 +38,12 @@ CHILDREN = multiprocessing.get_context("forkserver")
 CHILDREN.set_forkserver_preload(["tests.release.faults"])
 SECONDS_TO_LIVE = 120
 
-_MECHANISMS = {HEADLIST: HeadListMechanism, HISTOGRAM: HistogramMechanism, CLIENTS: ClientMechanism}
+_MECHANISMS = (
+    (HEADLIST, HeadListMechanism),
+    (HISTOGRAM, HistogramMechanism),
+    (CLIENTS, ClientMechanism),
+    (CLIENTS, SubsetMechanism),
+)
 
 
 def run_child(target: Callable[..., None], *args: Any) -> int:
@@ -136,7 +142,7 @@ def _name(path: Any) -> str:
 
 def watch_draws(run: Run, log: Path) -> None:
     """Write down every call of a mechanism, before it draws, and what the ledger says then."""
-    for group, mechanism in _MECHANISMS.items():
+    for group, mechanism in _MECHANISMS:
         original = mechanism.draw
 
         def draw(self: Any, *args: Any, group: str = group, original: Any = original) -> Any:

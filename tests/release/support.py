@@ -70,7 +70,9 @@ def reserve_groups(
 ) -> Run:
     """Charge these accounts in these groups, without a log."""
     make_keys(home)
-    request = request_for(Path("nowhere.tsv"), **({"product": f"p-{release_id}"} | settings))
+    # In strategy `paper` clients pay a delta, too.
+    usual = {"product": f"p-{release_id}", "strategy": "paper"}
+    request = request_for(Path("nowhere.tsv"), **(usual | settings))
     run = Run(home, release_id, 1, request)
     with open_warehouse(home.warehouse(release_id)) as engine:
         connection = engine._connection

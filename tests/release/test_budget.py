@@ -65,6 +65,20 @@ def test_everybody_pays_for_their_group_and_measuring_costs_no_delta(home):
     }
 
 
+def test_reports_in_one_stage_cost_no_delta_and_nobody_need_measure(home):
+    one_stage = {"strategy": "high-utility"}
+    reserve_groups(home, "r1", PAIRS, **one_stage)
+    run = reserve_groups(
+        home, "r2", {a: g for a, g in PAIRS.items() if g != "T"}, **one_stage,
+        headlist_user_fraction=1,
+    )  # fmt: skip
+    assert set(run.reservation["groups"]) == {"S", "C"}
+    assert spent_by_account(home) == {
+        account: (EPSILON * (1 if group == "T" else 2), 2 * DELTA if group == "S" else 0)
+        for account, group in PAIRS.items()
+    }
+
+
 def test_all_products_charge_one_account_whatever_the_group(home):
     reserve_groups(home, "r1", PAIRS, product="search")
     moved = {ANNE: "C", BOB: "T", CARL: "S", DORA: "C", EVE: "T", FRED: "S"}

@@ -13,11 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from hybriddp import ed25519
+from hybriddp.client_law import client_response
 from hybriddp.device import Device
 from hybriddp.local import ClientMechanism
 from hybriddp.package import CollectionPackage, read_package
 from hybriddp.params import Budget
 from hybriddp.response import TwoStageResponse
+from hybriddp.subset import SubsetResponse
 from tasks.home import Home
 from tasks.keys import read_public_key
 from tasks.ledger_rules import Kind
@@ -44,7 +46,9 @@ HELD = {
 
 
 def collecting_request(log: Path, **settings: object):
-    return request_for(log, clients="reports", epsilon=EPSILON, **settings)
+    # These devices are not like the opt-in people, and the cross-check would see it.
+    asked = {"strategy": "paper", "epsilon": EPSILON, "min_agreement": 0} | settings
+    return request_for(log, clients="reports", **asked)
 
 
 @pytest.fixture(scope="module")
@@ -230,7 +234,7 @@ def write_reports(path: Path, release_id: str, n_good: int, bad: list[object]) -
 
 BAD = {
     "malformed": [
-        b"not json", b"[]", b"null", b"{}", b"\xff\xfe", b"[" * 50_000, b"7" * 70_000,
+        b"not json", b"[]", b"null", b"{}", b"\xff\xfe", b"[" * 50_000, b"7" * 1_100_000,
         {"cells": []}, {"cells": [0, 0]}, {"cells": 0}, {"cells": [0.0]}, {"cells": [True]},
         {"cells": [-1]}, {"cells": ["0"]}, {"nonce": "0"}, {"nonce": "x" * 32}, {"nonce": 7},
         {"nonce": ["0"] * 32}, {"release_id": 7}, {"device": "a stable id"},
@@ -294,3 +298,35 @@ def test_reports_alone_that_are_all_bad_or_none_stop_the_release(home_of_its_own
         file.write_bytes(content)
         with pytest.raises(GateRefused):
             run_release(identify(collecting_request(log, reports=file), home_of_its_own))
+
+
+@pytest.mark.slow
+def test_devices_report_sets_in_one_stage(log, fast_folder):
+    """False alarm: ALPHA for each cell. Power: 400 devices tell twice the budget from the right."""
+    home = Home.open(fast_folder / "sets")
+    asked = {"strategy": "high-utility", "epsilon": 1.0, "headlist_user_fraction": 1}
+    assert run_release(identify(collecting_request(log, **asked), home)) is None
+    [folder] = (home.public / "collections").iterdir()
+    key, own = read_public_key(home.public / "signing.pub"), fast_folder / "devices of sets"
+    record = ("weather", "http://weather.com")
+    assert run_child(send_reports, folder, key, [record], 400, own) == 0
+    package = read_package(folder, key)
+    law = client_response(package.params, [2] * len(QUERIES) + [1])
+    assert (law.n_values, law.size) == (7, 2)
+    counts, tally = read_reports(own / "reports", package.release_id, 7, 2, are_sets=True)
+    assert (tally.n_accepted, counts.sum()) == (400, 800)
+    cell = 2 * sorted(QUERIES).index("weather")
+    for other in range(7):
+        chance = float(law.p_truth if other == cell else law.p_lie)
+        observed = [counts[other], 400 - counts[other]]
+        assert law_p_value(observed, [chance, 1 - chance]) > ALPHA
+    twice = float(SubsetResponse.of_size(Budget(2), 7, 2).p_truth)
+    assert law_p_value([counts[cell], 400 - counts[cell]], [twice, 1 - twice]) < ALPHA
+    folder = run_release(identify(collecting_request(log, reports=own / "reports", **asked), home))
+    manifest = json.loads((folder / "manifest.json").read_bytes())
+    assert manifest["guarantees"]["C"]["people"] == 400
+    assert manifest["guarantees"]["C"]["delta_atto"] == 0
+    assert set(manifest["guarantees"]) == {"S", "C"}
+    twins = {"release_id": package.release_id, "nonce": "0" * 32, "cells": [3, 3]}
+    (own / "twins").write_text(json.dumps(twins))
+    assert read_reports(own / "twins", package.release_id, 7, 2, are_sets=True)[1].n_malformed == 1

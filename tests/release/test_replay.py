@@ -4,6 +4,10 @@ import shutil
 
 import pytest
 
+from hybriddp.headlist import HeadListMechanism
+from hybriddp.local import ClientMechanism
+from hybriddp.local_subset import SubsetMechanism
+from hybriddp.optin import HistogramMechanism
 from tasks.ledger import Ledger, LedgerCorrupt
 from tasks.ledger_rules import Kind
 from tasks.measurements import FILES
@@ -34,8 +38,8 @@ def test_the_same_release_again_draws_nothing_and_charges_nothing(
     request, folder, public = published
     rows = Ledger(published_home.ledger).entries()
     measured = files_below(published_home.measurements)
-    for name in ("HeadListMechanism", "HistogramMechanism", "ClientMechanism"):
-        monkeypatch.setattr(f"tasks.draws.{name}.draw", None)  # calling it would fail
+    for mechanism in (HeadListMechanism, HistogramMechanism, ClientMechanism, SubsetMechanism):
+        monkeypatch.setattr(mechanism, "draw", None)  # calling it would fail
     assert release(request, published_home) == folder
     assert Ledger(published_home.ledger).entries() == rows
     assert files_below(published_home.public) == public

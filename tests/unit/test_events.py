@@ -11,6 +11,7 @@ from hybriddp.accounting import EVENT_TYPES, HeadListDraw
 from hybriddp.errors import InvalidParameter, UnknownEvent
 from hybriddp.headlist import HeadListMechanism
 from hybriddp.local import ClientMechanism
+from hybriddp.local_subset import SubsetMechanism
 from hybriddp.optin import HistogramMechanism
 from hybriddp.params import Budget
 from hybriddp.response import TwoStageResponse
@@ -21,6 +22,10 @@ EVENTS = [
     HeadListMechanism.for_budget(Budget("1/3", "1/7000000")).event,
     HistogramMechanism.for_budget(Budget("4", "1/100000")).event,
     HistogramMechanism.for_budget(Budget("0.1", "1e-9")).event,
+    HeadListMechanism.tight(Budget("4", "1/100000"), 5).event,
+    HistogramMechanism.for_budget(Budget("4"), 15).event,
+    SubsetMechanism.for_cells(Budget("4"), 115).event,
+    SubsetMechanism.for_cells(Budget("1/3"), 2).event,
     *(
         ClientMechanism(
             Budget(4 * n, "1/100000"),
@@ -41,6 +46,16 @@ def test_an_event_comes_back_from_json_as_it_was(event):
     text = json.dumps(to_json(event))
     assert from_json(json.loads(text)) == event
     assert "." not in text.replace("0x1.", ""), "no number is rounded on its way into the ledger"
+
+
+def test_events_of_the_first_version_are_still_read():
+    head_list, histogram = EVENTS[0], EVENTS[2]
+    old = to_json(head_list)
+    del old["records_per_user"]
+    assert from_json(old) == head_list
+    old = to_json(histogram)
+    del old["l1_sensitivity"]
+    assert from_json(old) == histogram
 
 
 @given(

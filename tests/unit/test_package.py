@@ -41,9 +41,10 @@ def test_package_has_one_form():
     assert make_package().to_bytes() == (
         b'{"epoch":"2026-W46","head_list":[{"query":"caf\\u00e9","urls":["http://a/X","http://b"]},'
         b'{"query":"news","urls":[]}],"locale":"en-US","normalisation":"nfc-lower-space-1",'
-        b'"parameters":{"delta":"1/100000","epsilon":"4","headlist_user_fraction":"19/20",'
-        b'"max_head_size":50,"max_records_client":1,"query_budget_fraction":"17/20"},'
-        b'"product":"blender","release_id":"0123456789abcdef","schema_version":1,'
+        b'"parameters":{"client_report":"two-stage","delta":"1/100000","epsilon":"4",'
+        b'"headlist_user_fraction":"19/20","max_head_size":50,"max_records_client":1,'
+        b'"max_records_optin":1,"query_budget_fraction":"17/20"},'
+        b'"product":"blender","release_id":"0123456789abcdef","schema_version":2,'
         b'"strategy":"paper"}\n'
     )
 
@@ -53,7 +54,10 @@ def test_reading_gives_back_what_was_written_exactly():
         "0.1", Fraction(1, 3 * 10**300), max_head_size=2, headlist_user_fraction="1/3",
         query_budget_fraction="2/7", max_records_client=3,
     )  # fmt: skip
-    for package in (make_package(), make_package(params=params), make_package(head_list=())):
+    ours = BlenderParams(2, strategy="high-utility", headlist_user_fraction=1)
+    exact = BlenderParams(2, strategy="high-utility", client_report="two-stage-exact")
+    packages = [make_package(params=chosen) for chosen in (params, ours, exact)]
+    for package in (make_package(), *packages, make_package(head_list=())):
         assert CollectionPackage.from_bytes(package.to_bytes()) == package
     assert list(make_package().head_list_mapping().items()) == [
         ("caf\u00e9", ("http://a/X", "http://b")), ("news", ()),
@@ -68,9 +72,13 @@ def test_reading_gives_back_what_was_written_exactly():
         (["head_list", 0, "extra"], 1, "keys"),
         (["parameters"], [], "keys"),
         (["head_list", 0], "caf\u00e9", "keys"),
-        (["schema_version"], True, "schema_version must be 1"),
-        (["schema_version"], 2, "schema_version must be 1"),
-        (["strategy"], "high-utility", "strategy must be 'paper'"),
+        (["schema_version"], True, "schema_version must be 2"),
+        (["schema_version"], 1, "schema_version must be 2"),
+        (["strategy"], "magic", "strategy must be one of"),
+        (["strategy"], ["paper"], "strategy must be one of"),
+        (["parameters", "client_report"], "three-stage", "client_report must be one of"),
+        (["parameters", "client_report"], "one-stage", "must be two-stage in strategy `paper`"),
+        (["parameters", "max_records_optin"], 5, "must be 1 in strategy `paper`"),
         (["normalisation"], "nfc-lower-space-2", "normalisation must be"),
         (["release_id"], "0123456789ABCDEF", "release_id must"),
         (["release_id"], 123, "release_id must"),

@@ -51,11 +51,14 @@ FACTS = {
         "n_bytes": 4_000,
         "n_blocked": 0,
         "order_is_fixed": True,
+        "agreement": 0.3,
     },
 }
 TABLES = {
     "head_list": {
         "rank": [1, 2, 3],
+        "rank_low": [1, 1, 2],
+        "rank_high": [2, 3, 3],
         "query": ["news", "mail", "news"],
         "url": ["a.example", "b.example", "b.example"],
         "probability": [0.5, 0.2, 0.2],
@@ -64,6 +67,8 @@ TABLES = {
     },
     "trends": {
         "rank": [1, 2, 3],
+        "rank_low": [1, 1, 2],
+        "rank_high": [2, 3, 3],
         "query": ["news", "mail", "maps"],
         "probability": [0.5, 0.2, 0.2],
         "ci_low": [0.4, 0.1, 0.2],
@@ -114,6 +119,7 @@ def breaking_cases():
         ("release", "n_bytes", 0),
         ("release", "n_bytes", 1_000_001),
         ("release", "n_blocked", 1),
+        ("release", "agreement", 1e-7),
     ]:
         yield suite, f"{BETWEEN}({name})", frame(suite, **{name: value}), ()
     yield (
@@ -145,13 +151,14 @@ def breaking_tables(suite, columns):
         # pandas has no whole numbers with a gap: it turns them into floats.
         yield suite, f"{NOT_NULL}({name})", broken, (is_whole,) if name == "rank" else ()
     increasing = "expect_column_values_to_be_increasing(rank)"
-    for ranks, label in [
-        ([1, 2, 2], increasing),
-        ([1, 3, 2], increasing),
-        ([0, 1, 2], f"{BETWEEN}(rank)"),
-        ([1, 2, 4], f"{BETWEEN}(rank)"),
+    for ranks, label, also in [
+        ([1, 2, 2], increasing, ()),
+        ([1, 3, 2], increasing, ()),
+        # Interval ends within the list that hold their rank keep it there too.
+        ([0, 1, 2], f"{BETWEEN}(rank)", (f"{NOT_BELOW}(rank, rank_low)",)),
+        ([1, 2, 4], f"{BETWEEN}(rank)", (f"{NOT_BELOW}(rank_high, rank)",)),
     ]:
-        yield suite, label, frame(suite, rank=ranks), ()
+        yield suite, label, frame(suite, rank=ranks), also
     if suite == "head_list":
         twice = "expect_compound_columns_to_be_unique(query, url)"
         yield suite, twice, frame(suite, query=["news", "mail", "mail"]), ()
@@ -163,6 +170,17 @@ def breaking_tables(suite, columns):
     length = "expect_column_value_lengths_to_be_between(query)"
     yield suite, length, frame(suite, query=["news", "mail", ""]), ()
     decreasing = "expect_column_values_to_be_decreasing(probability)"
+    for name, least, most in (
+        ("rank_low", [0, 1, 2], [1, 1, 4]),
+        ("rank_high", [0, 3, 3], [2, 3, 4]),
+    ):
+        label = f"{BETWEEN}({name})"
+        outside = (f"{NOT_BELOW}(rank, rank_low)",) if name == "rank_low" else ()
+        below = (f"{NOT_BELOW}(rank_high, rank)",) if name == "rank_high" else ()
+        yield suite, label, frame(suite, **{name: least}), below
+        yield suite, label, frame(suite, **{name: most}), outside
+    yield suite, f"{NOT_BELOW}(rank, rank_low)", frame(suite, rank_low=[1, 3, 2]), ()
+    yield suite, f"{NOT_BELOW}(rank_high, rank)", frame(suite, rank_high=[2, 1, 3]), ()
     above_low = f"{NOT_BELOW}(probability, ci_low)"
     below_high = f"{NOT_BELOW}(ci_high, probability)"
     # Intervals within [0, 1] that hold their values keep the values there too, so a probability

@@ -1,0 +1,52 @@
+"""The clients of a release, whichever way they report: draw them, and read what they say."""
+
+import numpy as np
+
+from hybriddp.arrays import IntArray
+from hybriddp.client_law import client_budget, client_response
+from hybriddp.denoise import denoise
+from hybriddp.evidence import Fixed, Source, SubsetReports
+from hybriddp.headlist import HeadList
+from hybriddp.local import ClientMechanism
+from hybriddp.local_subset import SubsetMechanism
+from hybriddp.params import BlenderParams
+from hybriddp.subset import SubsetResponse
+
+Mechanism = ClientMechanism | SubsetMechanism
+
+
+def client_mechanism(head_list: HeadList, params: BlenderParams) -> Mechanism:
+    """Return how each client reports on this list."""
+    response = client_response(params, head_list.list_sizes.tolist())
+    if isinstance(response, SubsetResponse):
+        return SubsetMechanism(client_budget(params), response)
+    return ClientMechanism(client_budget(params), response, params.max_records_client)
+
+
+def reports_per_client(mechanism: Mechanism) -> int:
+    """Return how many cells one client reports."""
+    if isinstance(mechanism, SubsetMechanism):
+        return mechanism.response.size
+    return mechanism.n_reports
+
+
+def count_reports(mechanism: Mechanism, reports: IntArray) -> IntArray:
+    """Return how often each cell was reported, from what a mechanism's draw returned.
+
+    Privacy claim: none; post-processing of client reports.
+    """
+    if isinstance(mechanism, SubsetMechanism):
+        return reports
+    return np.bincount(reports.reshape(-1), minlength=mechanism.response.n_cells)
+
+
+def client_source(mechanism: Mechanism, report_counts: IntArray) -> Source:
+    """Return what the clients say about every cell.
+
+    Privacy claim: none; post-processing of client reports.
+    """
+    if isinstance(mechanism, SubsetMechanism):
+        n_clients = int(report_counts.sum()) // mechanism.response.size
+        return SubsetReports.of(mechanism.response, report_counts, n_clients)
+    cells = denoise(mechanism.response, report_counts, reports_per_client=mechanism.n_reports).cells
+    return Fixed(cells.values, cells.variances)
