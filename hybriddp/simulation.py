@@ -3,6 +3,7 @@
 The steps are those of the product's release flow; only the randomness is a study's generator.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,10 +12,11 @@ from hybriddp import high_utility
 from hybriddp.arrays import BoolArray, FloatArray, IntArray
 from hybriddp.blend import blend
 from hybriddp.clients import client_mechanism, client_source, count_reports
+from hybriddp.crosscheck import CrossCheck, cross_check
 from hybriddp.denoise import ClientEstimate, denoise
 from hybriddp.errors import require
 from hybriddp.estimate import Estimate
-from hybriddp.evidence import Source
+from hybriddp.evidence import Fixed, Source
 from hybriddp.headlist import HeadList, HeadListMechanism, count_records, one_record_each
 from hybriddp.high_utility import Combined, FoundCounts
 from hybriddp.intervals import gamma_interval, normal_interval
@@ -57,6 +59,11 @@ class SimulatedRelease:
     n_headlist_users: int
     n_histogram_users: int
     n_clients: int
+    check: CrossCheck
+
+
+# Changes how often each cell of the list was reported, as somebody who sends false reports would.
+Tamper = Callable[[HeadList, IntArray], IntArray]
 
 
 def simulate(
@@ -66,13 +73,14 @@ def simulate(
     params: BlenderParams,
     *,
     rng: np.random.Generator,
+    tamper: Tamper | None = None,
 ) -> SimulatedRelease:
     """Run one release of either strategy (JPC19 figure 2).
 
     Element i of the three vectors is user i: a record <query_ids[i], url_ids[i]>, negative for
     a user without a usable one, and the group. For strategy `high-utility` with m records a
     user, the ids have shape (n_users, m), in random order; clients report the first. With
-    shape (n_users,) a user has one record, m times.
+    shape (n_users,) a user has one record, m times. `tamper` changes the clients' reports.
 
     Privacy claim: none; for studies and tests, whose data is synthetic.
     """
@@ -83,8 +91,8 @@ def simulate(
     _check(first_query, np.asarray(is_optin), len(clients), params)
     groups = Groups(*_split(optin, params, rng), clients)
     if params.strategy == HIGH_UTILITY:
-        return _high_utility(query_ids, url_ids, groups, params, rng)
-    return _paper(first_query, first_url, groups, params, rng)
+        return _high_utility(query_ids, url_ids, groups, params, rng, tamper)
+    return _paper(first_query, first_url, groups, params, rng, tamper)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +110,7 @@ def _paper(
     groups: Groups,
     params: BlenderParams,
     rng: np.random.Generator,
+    tamper: Tamper | None,
 ) -> SimulatedRelease:
     finders, measurers, clients = groups.finders, groups.measurers, groups.clients
     mechanism = HeadListMechanism.for_budget(params.budget)
@@ -125,10 +134,21 @@ def _paper(
     cells = head_list.cells_of(query_ids[clients], url_ids[clients])
     reports = channel.simulate(cells, rng=rng)
     report_counts = np.bincount(reports, minlength=head_list.n_cells)
+    if tamper is not None:
+        report_counts = tamper(head_list, report_counts)
     client_estimate = denoise(channel.response, report_counts)
 
     records, queries = combine(head_list, optin_records, client_estimate, n, noise_variance)
-    return SimulatedRelease(head_list, records, queries, len(finders), len(measurers), len(clients))
+    reported = Fixed(client_estimate.cells.values, client_estimate.cells.variances)
+    check = _check_groups(head_list, records, reported)
+    sizes = len(finders), len(measurers), len(clients)
+    return SimulatedRelease(head_list, records, queries, *sizes, check)
+
+
+def _check_groups(head_list: HeadList, records: Level, clients: Source) -> CrossCheck:
+    cells = head_list.record_cells
+    optin = Estimate(records.optin.values[cells], records.optin.variances[cells])
+    return cross_check(optin, clients.at(cells), records.blended.values[cells])
 
 
 def _high_utility(
@@ -137,6 +157,7 @@ def _high_utility(
     groups: Groups,
     params: BlenderParams,
     rng: np.random.Generator,
+    tamper: Tamper | None,
 ) -> SimulatedRelease:
     finders, measurers, clients = groups.finders, groups.measurers, groups.clients
     m = params.max_records_optin
@@ -163,11 +184,15 @@ def _high_utility(
     channel = client_mechanism(head_list, params)
     cells = head_list.cells_of(queries[clients, 0], urls[clients, 0])
     report_counts = count_reports(channel, channel.simulate(cells, rng=rng))
+    if tamper is not None:
+        report_counts = tamper(head_list, report_counts)
     source = client_source(channel, report_counts)
 
     combined = high_utility.combine(head_list, params, found, measured, source)
     records, trends = high_utility_levels(head_list, combined, source)
-    return SimulatedRelease(head_list, records, trends, len(finders), len(measurers), len(clients))
+    check = _check_groups(head_list, records, source)
+    sizes = len(finders), len(measurers), len(clients)
+    return SimulatedRelease(head_list, records, trends, *sizes, check)
 
 
 def _units(ids: IntArray, records_per_user: int) -> IntArray:

@@ -330,3 +330,19 @@ def test_devices_report_sets_in_one_stage(log, fast_folder):
     twins = {"release_id": package.release_id, "nonce": "0" * 32, "cells": [3, 3]}
     (own / "twins").write_text(json.dumps(twins))
     assert read_reports(own / "twins", package.release_id, 7, 2, are_sets=True)[1].n_malformed == 1
+
+
+def test_a_release_whose_devices_contradict_its_opt_in_people_is_withheld(
+    home_of_its_own, log, package
+):
+    """All devices on one url of three: the gate refuses, for free, and says what it judged by."""
+    home, file = home_of_its_own, home_of_its_own.root / "reports"
+    cells = [{"cells": [0], "nonce": f"{number:032x}"} for number in range(2_000)]
+    write_reports(file, package.release_id, 0, cells)
+    with pytest.raises(GateRefused, match="min_agreement"):
+        run_release(identify(collecting_request(log, reports=file, min_agreement=1e-6), home))
+    assert not (home.public / "search").exists()
+    folder = run_release(identify(collecting_request(log, reports=file, min_agreement=0), home))
+    check = json.loads((folder / "manifest.json").read_bytes())["cross_check"]
+    assert float(check["p_value"]) < 1e-6
+    assert check["suspicious_records"] >= 1

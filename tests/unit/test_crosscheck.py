@@ -1,0 +1,93 @@
+"""The cross-check: quiet while the groups agree, loud when they do not."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from hybriddp.crosscheck import FALSE_DISCOVERY_RATE, CrossCheck, cross_check
+from hybriddp.estimate import Estimate
+from hybriddp.evidence import Fixed, SubsetReports
+from hybriddp.params import BlenderParams, Budget
+from hybriddp.simulation import simulate
+from hybriddp.subset import SubsetResponse
+from tests.stats import ALPHA
+
+N_USERS = 40_000
+
+
+@pytest.fixture(scope="module")
+def law() -> np.ndarray:
+    """Forty queries that thin out like a power law, and a rest that is never listed."""
+    head = np.arange(1, 41) ** -1.2
+    return np.append(0.4 * head / head.sum(), np.full(6_000, 0.6 / 6_000))
+
+
+def run(law, rng, *, tamper=None, drift=None, strategy="high-utility") -> CrossCheck:
+    """Check one simulated release; `drift` is what a tenth of the opt-in people search instead."""
+    queries = rng.choice(len(law), N_USERS, p=law)
+    is_optin = np.arange(N_USERS) < N_USERS // 5
+    if drift is not None:
+        queries[: N_USERS // 50] = drift
+    params = BlenderParams(2, "1e-5", strategy=strategy, max_head_size=30)
+    return simulate(queries, queries * 0, is_optin, params, rng=rng, tamper=tamper).check
+
+
+def push(head_list, counts):
+    """Every thirtieth client reports the third record, whatever is true."""
+    pushed, n_false = counts.copy(), N_USERS // 38
+    pushed[head_list.record_cells[2]] += n_false
+    pushed[-1] -= n_false
+    return pushed
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("strategy", ["high-utility", "paper"])
+def test_agreeing_groups_are_left_in_peace(law, rng, strategy):
+    """Under agreement the p-value is uniform: of 100, the number below 0.1 is binomial.
+
+    False alarm 1e-9. Power: variances that were too small by a third would be seen.
+    """
+    checks = [run(law, rng, strategy=strategy) for _ in range(100)]
+    n_small = sum(check.p_value < 0.1 for check in checks)
+    assert stats.binomtest(n_small, 100, 0.1).pvalue > ALPHA
+    assert sum(check.is_suspicious.any() for check in checks) < 25
+    z = np.concatenate([check.z for check in checks])
+    assert abs(z.mean()) < 0.1
+    assert 0.9 < z.std() < 1.1
+
+
+@pytest.mark.statistical
+def test_planted_drift_and_false_reports_are_found(law, rng):
+    drifted = [run(law, rng, drift=5) for _ in range(5)]
+    assert all(check.p_value < 1e-6 and check.is_suspicious[5] for check in drifted)
+    pushed = [run(law, rng, tamper=push) for _ in range(5)]
+    assert all(check.p_value < 1e-6 and check.is_suspicious[2] for check in pushed)
+
+
+def test_chi_square_uses_the_whole_covariance(rng):
+    probabilities = np.array([0.2, 0.1, 0.01, 0.003])
+    reports = SubsetReports(
+        probabilities + rng.normal(0, 0.01, 4), 900, SubsetResponse.of_size(Budget(1), 9, 4)
+    )
+    optin = Estimate(probabilities, np.array([1e-4, 2e-4, 1e-5, 1e-6]))
+    check = cross_check(optin, reports, probabilities)
+    difference = optin.values - reports.values
+    covariance = np.diag(optin.variances) + reports.covariance(probabilities)
+    assert check.chi_square == pytest.approx(difference @ np.linalg.solve(covariance, difference))
+    assert check.p_value == pytest.approx(stats.chi2.sf(check.chi_square, 4))
+    np.testing.assert_allclose(check.z, difference / np.sqrt(np.diag(covariance)))
+
+
+def test_suspicious_records_are_those_of_benjamini_and_hochberg(rng):
+    z = np.append(rng.normal(size=40), [4.0, -3.6, 3.4, 9.0])
+    zeros, ones = np.zeros(len(z)), np.ones(len(z))
+    check = cross_check(Estimate(z, ones), Fixed(zeros, zeros), zeros)
+    adjusted = stats.false_discovery_control(check.p_values)
+    assert check.is_suspicious.tolist() == (adjusted <= FALSE_DISCOVERY_RATE).tolist()
+    assert check.is_suspicious[-4:].all()
+
+
+def test_empty_list_agrees_with_itself():
+    nothing = np.zeros(0)
+    check = cross_check(Estimate(nothing, nothing), Fixed(nothing, nothing), nothing)
+    assert (check.chi_square, check.n_records, check.p_value) == (0.0, 0, 1.0)
