@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from flows import cli_release
+from flows import cli_plan, cli_release
 from flows.cli_ledger import keys_app, ledger_app
 from flows.terminal import FAILED, HomeOption, JsonOption, explained
 from hybriddp.params import BlenderParams
@@ -30,6 +30,7 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,  # a traceback must not print private data
 )
 cli_release.register(app)
+cli_plan.register(app)
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(keys_app, name="keys")
 

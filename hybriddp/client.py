@@ -46,8 +46,8 @@ class Client:
         """Return the randomized cells of some of this user's records, always equally many.
 
         In two stages, one cell for each of `max_records_client` records; in one stage, a set of
-        cells for one record. More records than the limit are sampled at random; missing ones are padded with <*,*>,
-        so that the number of reports says nothing.
+        cells for one record. More records than the limit are sampled at random; missing ones are
+        padded with <*,*>, so that the number of reports says nothing.
 
         Privacy claim
           Neighbours  this user's records replaced by any others (local model)

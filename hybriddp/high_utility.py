@@ -5,6 +5,7 @@ each record is estimated from all of it at once. Same people, same epsilon and d
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -23,15 +24,19 @@ from hybriddp.simplex import project_weighted
 _LEAST_HOLDERS = 0.05
 # Keeps a division possible where nothing is uncertain, such as an empty list.
 _LEAST_VARIANCE = 1e-30
+# Of so many thresholds a query must be for the mass of its unlisted urls to level off.
+_UNLISTED_THRESHOLDS = 3
 # The longest tail that the masses of <q,*> are assumed to have.
 _LEAST_SHAPE = 0.25
 
 
+@lru_cache(maxsize=64)
 def finding_mechanism(params: BlenderParams) -> HeadListMechanism:
     """Return how S finds the list."""
     return HeadListMechanism.tight(params.budget, params.max_records_optin)
 
 
+@lru_cache(maxsize=64)
 def measuring_mechanism(params: BlenderParams) -> HistogramMechanism:
     """Return how T counts: m units on the clients' cells, and among them repeats, up to m.
 
@@ -104,7 +109,7 @@ def combine(
     """Estimate every cell from all sources.
 
     Records: S, T and clients, with the list's own power law as prior. <q,*>: T and clients; most
-    are rare and noisy, so a gamma prior with their common mean. <*,*>: what remains,
+    are rare and noisy, so a gamma prior that is learnt from all of them. <*,*>: what remains,
     which is all that the clients say about it, too: their estimates sum to 1.
 
     Privacy claim: none; post-processing of the three draws.
@@ -121,7 +126,8 @@ def combine(
     prior = power_law(found.tail_exponent)
     least = _LEAST_HOLDERS / found.n_users
     of_records = posterior([*optin, clients.at(records)], prior, least=least)
-    of_others = _posterior_of_others([*aside, clients.at(others)])
+    sizes = _expected_sizes(head_list, params, found, of_records.values)
+    of_others = _posterior_of_others([*aside, clients.at(others)], sizes)
     return Combined(
         _all_cells(head_list.n_cells, records, of_records, others, of_others),
         posterior(optin, prior, least=least),
@@ -180,19 +186,36 @@ def _spread(
     return float(np.clip((measured.repeats + noise) / listed_units, 1 / m, 1))
 
 
-def _posterior_of_others(sources: list[Source]) -> IntervalEstimate:
+def _posterior_of_others(sources: list[Source], sizes: FloatArray) -> IntervalEstimate:
+    """Estimate the cells <q,*>, whose masses are expected to grow with `sizes`.
+
+    Mean and spread of the gamma prior are learnt from all of them: clients say too little of each.
+    """
     pooled = pool(sources)
     if pooled.values.size == 0:
         nothing = np.zeros(0)
         return IntervalEstimate(nothing, nothing, nothing, nothing)
-    precision = 1 / pooled.variances
-    total = float(precision.sum())
-    mean = max(float((pooled.values * precision).sum()) / total, 0.0)
-    # At least one standard error: the common mean is not known better than that.
-    mean += total**-0.5
-    excess = (pooled.values - mean) ** 2 - pooled.variances
-    spread = max(float((excess * precision**2).sum() / (precision**2).sum()), mean**2)
-    return posterior(sources, gamma(mean, max(mean**2 / spread, _LEAST_SHAPE)))
+    weights = sizes**2 / pooled.variances
+    ratios, total = pooled.values / sizes, float(weights.sum())
+    # One standard error more than estimated: the common ratio is not known better than that.
+    ratio = max(float((ratios * weights).sum()) / total, 0.0) + total**-0.5
+    excess = (ratios - ratio) ** 2 - 1 / weights
+    spread = max(float((excess * weights**2).sum() / (weights**2).sum()), ratio**2)
+    return posterior(sources, gamma(ratio * sizes, max(ratio**2 / spread, _LEAST_SHAPE)))
+
+
+def _expected_sizes(
+    head_list: HeadList, params: BlenderParams, found: FoundCounts, records: FloatArray
+) -> FloatArray:
+    """Return what the mass of <q,*> should be proportional to.
+
+    Urls that are not listed are below the threshold: a rare query has few of its clicks on
+    them, and no query can have much more than a few times the threshold there.
+    """
+    mechanism = finding_mechanism(params)
+    threshold = mechanism.threshold / (mechanism.records_per_user * found.n_users)
+    listed = np.bincount(head_list.query_of_record, records, head_list.n_queries)
+    return listed / (listed + _UNLISTED_THRESHOLDS * threshold)
 
 
 def _all_cells(
@@ -268,6 +291,19 @@ def project(blended: Estimate) -> FloatArray:
     Privacy claim: none; post-processing of estimates.
     """
     return project_weighted(blended.values, np.maximum(blended.variances, _LEAST_VARIANCE))
+
+
+def around(projected: FloatArray, known: IntervalEstimate) -> IntervalEstimate:
+    """Return the distribution with the intervals of what is known, which must hold it.
+
+    Privacy claim: none; post-processing of estimates.
+    """
+    return IntervalEstimate(
+        projected,
+        known.variances,
+        np.minimum(known.low, projected),
+        np.maximum(known.high, projected),
+    )
 
 
 def optin_estimate(head_list: HeadList, combined: Combined) -> Estimate:

@@ -28,7 +28,9 @@ _LARGEST_EXPONENT = 3.0
 _PSEUDO_RECORDS = 4.0
 
 
-def posterior(sources: Sequence[Source], log_prior: LogPrior, *, least: float = 0.0) -> IntervalEstimate:
+def posterior(
+    sources: Sequence[Source], log_prior: LogPrior, *, least: float = 0.0
+) -> IntervalEstimate:
     """Combine independent sources about the same cells with a prior, cell by cell.
 
     `least` is the smallest probability that is considered.
@@ -96,6 +98,9 @@ def power_law(exponent: float) -> LogPrior:
     return lambda p: -exponent * np.log(p)
 
 
-def gamma(mean: float, shape: float) -> LogPrior:
-    """Return the gamma prior; with shape 1 it is exponential, below 1 it has a longer tail."""
-    return lambda p: (shape - 1) * np.log(p) - p * shape / mean
+def gamma(means: FloatArray, shape: float) -> LogPrior:
+    """Return the gamma prior of cells with these means; below shape 1 it has a long tail.
+
+    Privacy claim: none; post-processing of estimates.
+    """
+    return lambda p: (shape - 1) * np.log(p) - p * shape / means[:, None]

@@ -19,7 +19,7 @@ from hybriddp.estimate import Estimate
 from hybriddp.evidence import Fixed, Source
 from hybriddp.headlist import HeadList, HeadListMechanism, count_records, one_record_each
 from hybriddp.high_utility import Combined, FoundCounts
-from hybriddp.intervals import gamma_interval, normal_interval
+from hybriddp.intervals import normal_interval, summed_interval
 from hybriddp.local import ClientMechanism
 from hybriddp.optin import (
     HistogramMechanism,
@@ -220,21 +220,15 @@ def high_utility_levels(
     projected = high_utility.project(blended)
     reports = Estimate(clients.values, clients.variance_at(np.clip(known.values, 0, 1)))
     optin = high_utility.optin_estimate(head_list, combined)
-    records = Level(
-        optin,
-        reports,
-        blended,
-        projected,
-        np.minimum(known.low, projected),
-        np.maximum(known.high, projected),
-    )
+    bounded = high_utility.around(projected, known)
+    records = Level(optin, reports, blended, projected, bounded.low, bounded.high)
     sums = high_utility.query_estimate(head_list, Estimate(projected, blended.variances))
     return records, Level(
         high_utility.query_estimate(head_list, optin),
         high_utility.query_estimate(head_list, reports),
         sums,
         sums.values,
-        *gamma_interval(sums.values, sums.variances),
+        *summed_interval(bounded, head_list.cell_starts),
     )
 
 

@@ -54,9 +54,9 @@ def test_every_step_left_an_artifact(served, from_the_form):
     assert {"markdown", "table", "image"} <= set(kinds.values())
     for step in (
         "release", "ingest", "gate-raw-log", "cohorts", "budget-runway", "head-list-draw",
-        "optin-histogram", "collection-package", "client-reports", "client-records",
-        "blended-records", "projected-records", "gate-published-list", "head-list",
-        "head-list-plot", "label",
+        "listing", "collection-package", "client-reports", "client-records",
+        "blended-records", "projected-records", "published-records", "cross-check",
+        "gate-published-list", "head-list", "head-list-plot", "label",
     ):  # fmt: skip
         assert f"hybriddp-{step}" in kinds
 
@@ -138,3 +138,15 @@ def test_no_secret_is_anywhere_after_a_release(served, from_the_form):
     for secret in SECRETS:
         leaks = [name for name, data in haystacks.items() if secret.encode() in data]
         assert not leaks, secret
+
+
+def test_plan_reads_the_published_list_and_spends_nothing(served, from_the_form):
+    before = Ledger(Home(served.home).ledger).entries()
+    request = {"previous": str(from_the_form), "suggest": False, "replicates": 5}
+    state = served.wait(served.start("plan/plan", request))
+    assert state["type"] == "COMPLETED", served.output.read_text()[-3000:]
+    (shown,) = served.call(
+        "POST", "/artifacts/latest/filter", {"artifacts": {"key": {"any_": ["hybriddp-plan"]}}}
+    )
+    assert "queries on the list" in shown["data"]
+    assert Ledger(Home(served.home).ledger).entries() == before

@@ -1,0 +1,119 @@
+"""`hybriddp plan`: what a release would give and cost, before anything is spent."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from flows.terminal import JsonOption, explained
+from tasks.plan import Plan, PlanRequest, make_plan
+from tasks.plan_page import cost_table, headline, prediction_table, runway_words, setting_table
+
+
+@explained
+def plan(
+    log_profile: Annotated[
+        str | None, typer.Option(help="Synthetic profile: aol-like or yandex-like; aol-like.")
+    ] = None,
+    previous: Annotated[
+        Path | None, typer.Option(help="Go on from a published release: its folder, or its shelf.")
+    ] = None,
+    users: Annotated[int | None, typer.Option(help="People in the log.")] = None,
+    optin_fraction: Annotated[float | None, typer.Option(help="Share opted in; 0.05.")] = None,
+    strategy: Annotated[
+        str | None, typer.Option(help="high-utility or paper; a suggestion tries both.")
+    ] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Privacy loss of each person; 4.")] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="Chance that the promise fails; 1e-5.")
+    ] = None,
+    max_head_size: Annotated[
+        int | None, typer.Option(help="Queries to publish at most; 50.")
+    ] = None,
+    headlist_user_fraction: Annotated[
+        float | None, typer.Option(help="Share of opt-in people who find the list; 0.95.")
+    ] = None,
+    query_budget_fraction: Annotated[
+        float | None, typer.Option(help="Two stages: a client's budget for the query; 0.85.")
+    ] = None,
+    max_records_optin: Annotated[
+        int | None, typer.Option(help="Records of an opt-in person; 5, or 1 with paper.")
+    ] = None,
+    records_per_user: Annotated[
+        float | None, typer.Option(help="Different clicks of a person, on average; 1.")
+    ] = None,
+    rotation: Annotated[
+        int | None, typer.Option(help="Each person serves every R-th epoch.")
+    ] = None,
+    every: Annotated[str | None, typer.Option(help="Cadence: day, week or month; week.")] = None,
+    horizon_days: Annotated[
+        int | None, typer.Option(help="How long the cap should last; 365.")
+    ] = None,
+    suggest: Annotated[
+        bool, typer.Option("--suggest/--no-suggest", help="Try other parameters, too.")
+    ] = True,
+    replicates: Annotated[int | None, typer.Option(help="Rehearsals of a setting; 20.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Same seed, same plan; 1.")] = None,
+    home: Annotated[
+        Path | None, typer.Option(help="Read the cap and the runway of this home's ledger.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Predict a release and suggest its parameters, from public data; nothing is spent."""
+    given = {name: value for name, value in locals().items() if value is not None}
+    for name in ("home", "as_json"):
+        given.pop(name, None)
+    request = PlanRequest.model_validate(given)
+    with Console(stderr=True, quiet=as_json).status("Rehearsing the release"):
+        found = make_plan(request, home)
+    if as_json:
+        typer.echo(json.dumps(found.as_json()))
+    else:
+        show(found)
+
+
+def show(plan: Plan) -> None:
+    """Print the page that an operator reads."""
+    console = Console(highlight=False)
+    console.print(f"[bold]{escape(headline(plan))}[/]", soft_wrap=True)
+    console.print(f"Predicted from {escape(plan.source)}; nothing was spent.\n", soft_wrap=True)
+    _print_table(console, prediction_table(plan))
+    _print_table(console, setting_table(plan))
+    _print_list(console, "Suggestion", plan.reasons)
+    _print_table(console, cost_table(plan))
+    for sentence in runway_words(plan):
+        console.print(escape(sentence), soft_wrap=True)
+    console.print()
+    _print_list(console, "Assumptions", plan.assumptions)
+
+
+def _print_table(console: Console, rows: list[tuple[str, ...]]) -> None:
+    header, *body = rows
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(header[0], no_wrap=True)
+    for name in header[1:]:
+        table.add_column(name, justify="right")
+    for row in body:
+        table.add_row(*row)
+    console.print(table)
+    console.print()
+
+
+def _print_list(console: Console, title: str, sentences: tuple[str, ...]) -> None:
+    if not sentences:
+        return
+    console.print(f"[bold]{title}[/]")
+    bullets = Table.grid(padding=(0, 1))
+    for sentence in sentences:
+        bullets.add_row(" •", escape(sentence))
+    console.print(bullets)
+    console.print()
+
+
+def register(app: typer.Typer) -> None:
+    """Add this command."""
+    app.command()(plan)

@@ -1,0 +1,31 @@
+"""Plan a release from Prefect's page: predict, suggest, price. Spends nothing, reads no log."""
+
+from typing import Any
+
+from prefect import flow, task
+from prefect.artifacts import create_markdown_artifact
+from prefect.cache_policies import NO_CACHE
+
+from tasks.home import Home
+from tasks.plan import Plan, PlanRequest, make_plan
+from tasks.plan_page import as_markdown, headline
+
+
+@task(name="predict a release", cache_policy=NO_CACHE, persist_result=False)
+def predict_release(request: PlanRequest) -> Plan:
+    """Rehearse what was asked for; the home is asked for its policy and runway only."""
+    return make_plan(request, Home.open().root)
+
+
+@task(name="show the plan", cache_policy=NO_CACHE, persist_result=False)
+def show_plan(plan: Plan) -> None:
+    """Put the plan on a page."""
+    create_markdown_artifact(as_markdown(plan), key="hybriddp-plan", description=headline(plan))
+
+
+@flow(name="plan", persist_result=False)
+def plan(request: PlanRequest) -> dict[str, Any]:
+    """Predict a release and suggest its parameters, from public data."""
+    found = predict_release(request)
+    show_plan(found)
+    return found.as_json()

@@ -1,0 +1,135 @@
+"""Where a plan's prior comes from: a synthetic profile, or a list that is already published.
+
+A published folder is read as any consumer reads it. Nothing private is needed, and no log.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from hybriddp.calibration import prior_of_release
+from hybriddp.params import HIGH_UTILITY, BlenderParams
+from hybriddp.populations import POPULATIONS, study_rng
+from hybriddp.prior import Prior, shares_of
+from hybriddp.setting import Setting
+from tasks.log_files import BadInput
+from tasks.run import read_params
+from tasks.shelf import newest_folder, read_rows
+
+# The draw of a profile's urls: any other would do.
+_PROFILE_SEED = 1
+_USUAL_OPTIN = Fraction(1, 20)
+
+
+@dataclass(frozen=True, slots=True)
+class PriorSource:
+    """A prior, what to say about it, and what a plan takes over where nothing else is asked."""
+
+    prior: Prior
+    words: str
+    assumptions: tuple[str, ...]
+    params: BlenderParams
+    n_users: int
+    optin_fraction: Fraction
+    rotation: int
+
+
+def from_profile(kind: str) -> PriorSource:
+    """Return a synthetic profile, with the usual parameters."""
+    population = POPULATIONS[kind](rng=study_rng(_PROFILE_SEED))
+    return PriorSource(
+        Prior.of_population(population),
+        f"the synthetic profile {kind}",
+        (
+            f"Searches are distributed as in the synthetic profile {kind}: the published head of "
+            "that log, a power-law tail, and url shares that are made up.",
+        ),
+        BlenderParams(strategy=HIGH_UTILITY),
+        population.n_users,
+        _USUAL_OPTIN,
+        1,
+    )
+
+
+def from_published(folder: Path, distinct_clicks: float = 1.0) -> PriorSource:
+    """Return what a published list suggests, with its own parameters and people."""
+    folder = newest_folder(folder)
+    manifest = _manifest(folder)
+    queries, shares = _queries(folder, manifest)
+    if not queries:
+        raise BadInput(
+            f"{folder} lists no query whose interval excludes 0, so it says nothing about the "
+            "next release; plan with --log-profile."
+        )
+    params, people, rotation = _terms(folder, manifest)
+    n_serving = sum(people.values())
+    optin_fraction = Fraction(n_serving - people.get("C", 0), max(n_serving, 1))
+    setting = Setting(params, n_serving, optin_fraction, 1, distinct_clicks)
+    prior, slope = prior_of_release(
+        f"release {manifest['release_id']}",
+        queries,
+        shares,
+        setting=setting,
+        n_listed=manifest["rows"]["trends"] + manifest["blocked_queries"],
+    )
+    return PriorSource(
+        prior,
+        f"the published list {manifest['release_id']} of {manifest['epoch']}",
+        (
+            f"The next log resembles the published list: its {len(queries)} queries whose interval "
+            f"excludes 0 as they stand, then a tail that falls as rank^-{slope:.2f}, which "
+            f"explains how many were found; {prior.dust:.0%} of all searches are too rare to "
+            "matter.",
+            "Opt-in people and clients are as many as then, unless given.",
+        ),
+        params,
+        n_serving * rotation,
+        optin_fraction,
+        rotation,
+    )
+
+
+def _terms(folder: Path, manifest: dict[str, Any]) -> tuple[BlenderParams, dict[str, int], int]:
+    """Return the release's parameters, its groups' sizes, and its rotation."""
+    try:
+        people = {group: int(terms["people"]) for group, terms in manifest["guarantees"].items()}
+        parameters = manifest["parameters"]
+        return read_params(parameters), people, int(parameters.get("rotation", 1))
+    except (KeyError, TypeError, ValueError):
+        raise BadInput(f"{folder} has a manifest that this version cannot read.") from None
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    try:
+        manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_bytes())
+    except (OSError, ValueError):
+        raise BadInput(f"{folder} is not the folder of a release: no manifest.json.") from None
+    for name in ("head_list.jsonl", "trends.jsonl"):
+        try:
+            digest = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+            is_same = manifest["files"][name]["sha256"] == digest
+        except (OSError, KeyError, TypeError):
+            is_same = False
+        if not is_same:
+            raise BadInput(
+                f"{folder / name} is not the file that the manifest describes; "
+                "`hybriddp verify` says more."
+            )
+    return manifest
+
+
+def _queries(folder: Path, manifest: dict[str, Any]) -> tuple[list[float], list[list[float]]]:
+    """Return the certain queries' probabilities, likeliest first, and their urls' shares."""
+    urls: dict[str, list[float]] = {}
+    for row in read_rows(folder, "head_list"):
+        urls.setdefault(row["query"], []).append(row["probability"])
+    wildcards = manifest["masses"]["query_wildcards"]
+    rows = [row for row in read_rows(folder, "trends") if row["ci_low"] > 0]
+    rows.sort(key=lambda row: -row["probability"])
+    shares = [
+        shares_of(urls.get(row["query"], []), wildcards.get(row["query"], 0.0)) for row in rows
+    ]
+    return [row["probability"] for row in rows], shares
