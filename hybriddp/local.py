@@ -145,7 +145,10 @@ def _lies(words: Words, lie_words: Words | np.uint64, n_others: IntArray | int) 
 
 
 def uniform_below(bounds: IntArray, random_bytes: RandomBytes) -> IntArray:
-    """Return an exactly uniform integer below each bound (Lemire19, on 16 or 32-bit words)."""
+    """Return an exactly uniform integer below each bound (Lemire19, on 16 or 32-bit words).
+
+    Privacy claim: none; which words are drawn does not depend on anybody's data.
+    """
     n_bits = 16 if bounds.max(initial=1) <= _SHORT_LIST else 32
     wide, low_mask = bounds.astype(np.uint64), np.uint64((1 << n_bits) - 1)
     product = _short_words(len(bounds), n_bits, random_bytes) * wide

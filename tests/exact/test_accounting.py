@@ -12,15 +12,20 @@ from hybriddp.accounting import (
     HeadListDraw,
     Neighbours,
     OptinHistogram,
+    SubsetReport,
     compose_basic,
     compose_parallel,
     compose_pld,
 )
 from hybriddp.errors import InvalidParameter, UnknownEvent
 from hybriddp.headlist import HeadListMechanism
+from hybriddp.local_subset import SubsetMechanism
+from hybriddp.noise import DiscreteLaplace
 from hybriddp.optin import HistogramMechanism
 from hybriddp.params import Budget
 from hybriddp.response import RandomizedResponse, TwoStageResponse
+from hybriddp.subset import SubsetResponse
+from tests.exact.test_headlist import worst_with_counts
 
 ALONE = RandomizedResponse(1, 0)
 
@@ -80,6 +85,67 @@ def test_head_list_leak_is_part_of_its_price():
     event = head_list(4, "1e-5")
     assert 3.5 <= compose_pld([event], event.singleton_probability * 1.01) <= 4.001
     assert compose_pld([event], event.singleton_probability * 0.99) == float("inf")
+
+
+@pytest.mark.parametrize("records_per_user", [1, 2, 3])
+def test_price_of_a_head_list_with_counts_covers_every_pair_of_logs(records_per_user):
+    """At any epsilon, not only at the budget's: ledgers may compose draws."""
+    event = HeadListMechanism.tight(Budget(1, "0.02"), records_per_user).event
+    mechanism = HeadListMechanism(
+        event.budget, DiscreteLaplace(event.noise_scale), event.threshold, records_per_user
+    )
+    for epsilon in (0.2, 0.5, 0.9):
+        worst = worst_with_counts(mechanism, epsilon)
+        assert worst > event.singleton_probability
+        assert compose_pld([event], worst) >= epsilon - 1e-9
+    assert compose_pld([event], event.singleton_probability * (1 + 1e-6)) <= 1.001
+    assert compose_pld([event], event.singleton_probability * 0.99) == float("inf")
+
+
+@pytest.mark.parametrize("moves", [(3,), (2, 1), (1, 1, 1)])
+def test_price_of_a_histogram_covers_every_spread_of_what_moves(moves):
+    """One count may move by all of the sensitivity, or several by parts of it; twice over."""
+    mechanism = HistogramMechanism.for_budget(Budget(1), 3)
+    reach = np.arange(-120, 120)
+    p = q = np.ones(1)
+    for move in moves:
+        law, moved = mechanism.noise.pmf(reach), mechanism.noise.pmf(reach - move)
+        ratio = np.round(np.log(law / moved) * mechanism.noise.scale).astype(int)
+        _, same = np.unique(ratio, return_inverse=True)  # outcomes of one ratio are one outcome
+        p = np.outer(p, np.bincount(same, law)).reshape(-1)
+        q = np.outer(q, np.bincount(same, moved)).reshape(-1)
+    p, q = np.outer(p, p).reshape(-1), np.outer(q, q).reshape(-1)
+    for epsilon in (0.5, 1.0, 1.9):
+        delta = float(np.maximum(p - np.exp(epsilon) * q, 0).sum())
+        assert delta > 1e-4
+        assert compose_pld([mechanism.event] * 2, delta) >= epsilon - 1e-9
+    assert compose_pld([mechanism.event] * 2, 1e-9) == pytest.approx(2, abs=1e-3)
+
+
+def test_subset_reports_compose_as_enumerated():
+    """Two reports over six cells: the laws of pairs of sets, ratio by ratio."""
+    mechanism = SubsetMechanism(Budget(1), SubsetResponse.of_size(Budget(1), 6, 2))
+    (pair,) = mechanism.response.neighbour_laws()
+    p, q, n = np.array([(float(p), float(q), n) for p, q, n in pair]).T
+    assert (n == 1).all()
+    p, q = np.outer(p, p).reshape(-1), np.outer(q, q).reshape(-1)
+    for epsilon in (0.5, 1.0, 1.5):
+        delta = float(np.maximum(p - np.exp(epsilon) * q, 0).sum())
+        # Pessimistic, and by less than the grid's step for each report.
+        assert 0 <= compose_pld([mechanism.event] * 2, delta) - epsilon + 1e-9 <= 1e-3
+    assert compose_basic([mechanism.event] * 2) == Cost(Fraction(2), Fraction(0))
+
+
+def test_sets_of_one_cell_cost_what_k_ary_randomized_response_costs():
+    single = SubsetReport(Budget(4), SubsetResponse.of_size(Budget(4), 51, 1))
+    for n in (1, 4):
+        expected = compose_pld([k_ary_report(51)] * n, 1e-6)
+        assert compose_pld([single] * n, 1e-6) == pytest.approx(expected, abs=1e-6)
+
+
+def test_subset_report_over_an_empty_head_list_costs_nothing():
+    event = SubsetMechanism.for_cells(Budget(1), 1).event
+    assert compose_pld([event] * 1_000, 1e-9) == 0.0
 
 
 def test_mixed_pairs_are_dominated():
@@ -182,6 +248,8 @@ def test_events_cannot_promise_less_than_they_cost():
         HeadListDraw(Budget(4, "1e-6"), 0.5, 6)
     with pytest.raises(InvalidParameter, match="budget that is charged"):
         ClientReport(Budget("3.99"), k_ary_report(51).query, (ALONE,))
+    with pytest.raises(InvalidParameter, match="budget that is charged"):
+        SubsetReport(Budget("3.99"), SubsetResponse.for_budget(Budget(4), 500))
 
 
 def test_no_events_cost_nothing():

@@ -1,5 +1,6 @@
 """The client's law, enumerated: no sampling, no tolerance beyond the last digits of e^epsilon."""
 
+import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import product
@@ -123,6 +124,67 @@ def test_two_stage_report_loses_less_than_the_sum_of_its_stages():
     response = TwoStageResponse.for_budgets(Budget("3.4"), Budget("0.6"), [4] * 50 + [1])
     assert response.delta(Fraction("3.8134")) == 0
     assert response.delta(Fraction("3.81")) > 0
+
+
+# A listed query has at least one url and the wildcard, so lists of one value belong to * alone.
+head_lists = st.lists(st.integers(2, 6), min_size=1, max_size=5).map(lambda sizes: [*sizes, 1])
+shares = st.fractions("1/10", "19/20", max_denominator=20)
+STEP = Fraction(1, 1 << 12)
+
+
+def exact_loss(response: TwoStageResponse) -> float:
+    """The formula of the shared measurements: the longest list decides, or the urls alone do."""
+    epsilon_q = math.log(response.query.p_truth / response.query.p_lie)
+    longest = max(response.urls, key=lambda url: url.n_values)
+    epsilon_u, k = math.log(longest.p_truth / longest.p_lie), longest.n_values
+    e = math.exp(epsilon_u)
+    return max(epsilon_u, epsilon_q + math.log(k * e / (e + k - 1)))
+
+
+@given(st.fractions("1/10", 12, max_denominator=100), shares, head_lists)
+def test_exact_loss_of_a_stretched_report_reaches_epsilon_and_not_more(epsilon, share, sizes):
+    response = TwoStageResponse.for_exact_loss(Budget(epsilon, "1e-5"), share, sizes)
+    worst = max(max(cell) / min(cell) for cell in zip(*all_laws(response), strict=True))
+    assert at_most_exp(worst, epsilon)
+    assert not at_most_exp(worst, epsilon * (1 - Fraction(1, 1000)))
+    assert math.log(worst) == pytest.approx(exact_loss(response), rel=1e-9)
+    # Both stages keep their shares of a whole that is more than epsilon, and one step more of
+    # which would be too much.
+    stages = [
+        math.log(stage.p_truth / stage.p_lie)
+        for stage in (response.query, max(response.urls, key=lambda url: url.n_values))
+    ]
+    assert stages[0] / sum(stages) == pytest.approx(float(share), rel=1e-9)
+    factor = round(sum(stages) / float(epsilon) / float(STEP)) * STEP
+    assert 1 < factor < 2
+    more = [Budget(epsilon * (factor + STEP) * part) for part in (share, 1 - share)]
+    assert TwoStageResponse.for_budgets(*more, sizes).delta(epsilon) > 0
+
+
+def test_papers_split_of_four_is_worth_a_stretch():
+    """3.4 + 0.6 over 4 urls loses 3.81; with a loss of exactly 4 both stages get 5 % more."""
+    sizes = [4] * 50 + [1]
+    response = TwoStageResponse.for_exact_loss(Budget(4), Fraction(85, 100), sizes)
+    assert math.log(response.query.p_truth / response.query.p_lie) == pytest.approx(3.57, abs=0.01)
+    assert exact_loss(response) == pytest.approx(4, abs=1e-3)
+    plain = TwoStageResponse.for_budgets(Budget("3.4"), Budget("0.6"), sizes)
+    assert response.query.p_truth > plain.query.p_truth
+    assert response.urls[0].p_truth > plain.urls[0].p_truth
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 1000), 26, 49, 50])
+def test_exact_loss_works_up_to_the_largest_epsilon(epsilon):
+    """Above 50 no stage's budget exists; the factor stops there."""
+    budget = Budget(epsilon)
+    response = TwoStageResponse.for_exact_loss(budget, Fraction(1, 2), [3, 2, 1])
+    assert response.delta(budget.epsilon) == 0
+    assert response.query.p_truth > response.query.p_lie
+
+
+def test_exact_loss_over_an_empty_list_is_nothing():
+    response = TwoStageResponse.for_exact_loss(Budget(4), Fraction(85, 100), [1])
+    assert response.pmf(0, 0) == [1]
+    assert response.draw(0, 0) == (0, 0)
 
 
 def test_enumeration_catches_planted_defects():

@@ -89,6 +89,27 @@ def test_replacing_a_user_moves_counts_by_at_most_two(listed, log, others, data)
     assert in_t[0].sum() == in_t[1].sum() == len(log)
 
 
+users = st.integers(1, 4).flatmap(
+    lambda m: st.lists(
+        st.lists(st.one_of(st.tuples(ids, ids), odd), min_size=m, max_size=m),
+        min_size=2,
+        max_size=6,
+    )
+)
+
+
+@given(users)
+def test_replacing_a_user_with_several_records_moves_counts_by_twice_as_many(log):
+    """The last user takes the place of the first: all units of one go, those of the other come."""
+    m = len(log[0])
+    before, after = (
+        [record for user in one for record in user] for one in (log[:-1], [log[-1], *log[1:-1]])
+    )
+    assert l1_distance(counts_of_records(before), counts_of_records(after)) <= 2 * m
+    alone = l1_distance(counts_of_records(log[0]), {})
+    assert alone <= m, "a user adds at most one unit for each record"
+
+
 @pytest.mark.parametrize("query_ids", [["my private query"], [0.5], [2**64 - 1]])
 def test_ids_that_are_no_integers_are_refused_without_quoting_them(query_ids):
     for function in (list_of([(0, 0)]).cells_of, count_records):
@@ -108,6 +129,8 @@ def test_sensitivity_check_catches_a_user_who_is_counted_twice():
     twice = [one + one[-1:] for one in (log, neighbour)]
     assert l1_distance(counts_of_records(log), counts_of_records(neighbour)) == 2
     assert l1_distance(*map(counts_of_records, twice)) > 2
+    several = [[(0, 0)] * 3, [(1, 1)] * 3]  # reached: three records against three others
+    assert l1_distance(*map(counts_of_records, several)) == 6
 
 
 @given(records.filter(bool), st.integers(1, 9), st.randoms(use_true_random=False))

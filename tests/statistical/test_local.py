@@ -155,10 +155,10 @@ def test_client_with_many_records_reports_each_equally_often():
 
 def test_urls_of_a_lied_query_are_uniform_for_any_list_size(rng):
     """Sizes that do not divide 2^16 or 2^32 need the rejection step; every residue is checked."""
-    from hybriddp.local import _uniform_below
+    from hybriddp.local import uniform_below
 
     for bound in (1, 2, 3, 7, 4096, 5000):
-        drawn = _uniform_below(np.full(400_000, bound), rng.bytes)
+        drawn = uniform_below(np.full(400_000, bound), rng.bytes)
         observed = np.bincount(drawn, minlength=bound)
         assert len(observed) == bound
         assert law_p_value(observed, np.full(bound, 1 / bound)) > ALPHA
@@ -171,7 +171,7 @@ def test_urls_of_a_lied_query_are_uniform_for_any_list_size(rng):
 )
 def test_rejection_step_redraws_what_would_be_biased(bound, n_bytes, accepted_word, value):
     """The word 0 has a low part of 0, which is surplus for any bound that is no power of two."""
-    from hybriddp.local import _uniform_below
+    from hybriddp.local import uniform_below
 
     served = []
 
@@ -180,7 +180,7 @@ def test_rejection_step_redraws_what_would_be_biased(bound, n_bytes, accepted_wo
         served.append(n)
         return np.full(n // n_bytes, word, dtype=f"u{n_bytes}").tobytes()
 
-    drawn = _uniform_below(np.full(5, bound), surplus_first)
+    drawn = uniform_below(np.full(5, bound), surplus_first)
     assert [n for n in served if n] == [5 * n_bytes] * 2
     assert drawn.tolist() == [value] * 5
 

@@ -64,7 +64,7 @@ def test_single_user_records_pass_exactly_as_often_as_charged():
     threshold, which here is 65 % more records than charged.
     """
     mechanism = HeadListMechanism.for_budget(Budget(1, "0.05"))
-    n_passed = int(mechanism.draw(np.ones(N, np.int64)).sum())
+    n_passed = int(mechanism.draw(np.ones(N, np.int64)).is_named.sum())
     charged = mechanism.event.singleton_probability
     assert charged <= 0.05
     assert law_p_value(np.array([n_passed, N - n_passed]), np.array([charged, 1 - charged])) > ALPHA

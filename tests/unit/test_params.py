@@ -6,7 +6,9 @@ from fractions import Fraction
 import pytest
 
 from hybriddp import BlenderParams, Budget, HybridDPError, InvalidParameter
+from hybriddp.client_law import client_budget, client_response
 from hybriddp.headlist import HeadListMechanism
+from hybriddp.subset import SubsetResponse
 
 
 @pytest.mark.parametrize(
@@ -31,6 +33,10 @@ from hybriddp.headlist import HeadListMechanism
         ({"max_head_size": 2.5}, "whole number of at least 1", "got 2.5", "positive integer"),
         ({"max_records_client": 0}, "whole number of at least 1", "got 0", "positive integer"),
         ({"max_records_optin": 2}, "must be 1 in strategy `paper`", "got 2", "theorem 3.1"),
+        ({"max_records_optin": 0}, "whole number of at least 1", "got 0", "positive integer"),
+        ({"strategy": "greedy"}, "strategy must be one of paper, high", "'greedy'", "one of these"),
+        ({"client_report": "one-stage"}, "must be two-stage in", "one-stage", "and then a url"),
+        ({"client_report": "two-stage-exact"}, "must be two-stage in", "exact", "and then a url"),
     ],
 )
 def test_invalid_parameters_say_rule_value_and_remedy(arguments, rule, value, remedy):
@@ -42,6 +48,63 @@ def test_invalid_parameters_say_rule_value_and_remedy(arguments, rule, value, re
     assert remedy in message
     assert isinstance(caught.value, HybridDPError)
     assert isinstance(caught.value, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rule", "value", "remedy"),
+    [
+        ({"headlist_user_fraction": 0}, "above 0 and at most 1", "got 0.0", "must find the list"),
+        ({"headlist_user_fraction": "1.01"}, "at most 1", "got 1.01", "must find the list"),
+        ({"headlist_user_fraction": -1}, "above 0 and at most 1", "got -1.0", "must find the list"),
+        ({"max_records_optin": 101}, "at most 100", "got 101", "5 is a good choice"),
+        ({"max_records_optin": 0}, "whole number of at least 1", "got 0", "positive integer"),
+        ({"max_records_optin": 2.0}, "whole number of at least 1", "got 2.0", "positive integer"),
+        ({"max_records_client": 2}, "must be 1 in strategy `high", "got 2", "the whole budget"),
+        ({"client_report": "three-stage"}, "one of two-stage", "'three-stage'", "one of these"),
+        ({"query_budget_fraction": 1}, "strictly between 0 and 1", "got 1.0", "noise only"),
+        ({"delta": 0}, "delta must be above 0 for a head list", "got 0", "1e-5"),
+    ],
+)
+def test_invalid_parameters_of_high_utility_say_rule_value_and_remedy(
+    arguments, rule, value, remedy
+):
+    with pytest.raises(InvalidParameter) as caught:
+        BlenderParams(strategy="high-utility", **arguments)
+    message = str(caught.value)
+    assert rule in message
+    assert value in message
+    assert remedy in message
+
+
+def test_defaults_of_high_utility_use_more_of_the_same_people():
+    params, paper = BlenderParams(strategy="high-utility"), BlenderParams()
+    assert params.budget == paper.budget
+    assert (paper.strategy, paper.max_records_optin, paper.client_report) == (
+        "paper", 1, "two-stage",
+    )  # fmt: skip
+    assert (params.max_records_optin, params.client_report) == (5, "one-stage")
+    assert params.headlist_user_fraction == Fraction(95, 100)
+    asked = BlenderParams(strategy="high-utility", max_records_optin=1, client_report="two-stage")
+    assert (asked.max_records_optin, asked.client_report) == (1, "two-stage")
+
+
+@pytest.mark.parametrize(("fraction", "has_histogram"), [("0.95", True), (1, False)])
+def test_everybody_may_find_the_list_and_then_nobody_measures_it(fraction, has_histogram):
+    params = BlenderParams(strategy="high-utility", headlist_user_fraction=fraction)
+    assert params.has_histogram is has_histogram
+
+
+@pytest.mark.parametrize("client_report", ["one-stage", "two-stage", "two-stage-exact"])
+def test_clients_pay_a_delta_only_where_their_report_uses_one(client_report):
+    params = BlenderParams(4, "1e-5", strategy="high-utility", client_report=client_report)
+    delta = Fraction(1, 100_000) if client_report == "two-stage" else 0
+    assert client_budget(params) == Budget(4, delta)
+    response = client_response(params, [3, 2, 1])
+    assert isinstance(response, SubsetResponse) == (client_report == "one-stage")
+    if client_report == "one-stage":
+        assert response == SubsetResponse.for_budget(Budget(4), 6)
+    else:
+        assert response.n_cells == 6
 
 
 def test_defaults_are_the_papers_for_aol():

@@ -9,10 +9,14 @@ import numpy as np
 import pytest
 
 from hybriddp.client import Client
+from hybriddp.clients import client_mechanism
 from hybriddp.headlist import HeadList, HeadListMechanism
+from hybriddp.high_utility import finding_mechanism, measuring_mechanism
 from hybriddp.local import ClientMechanism
+from hybriddp.local_subset import SubsetMechanism
 from hybriddp.optin import HistogramMechanism
-from hybriddp.params import BlenderParams
+from hybriddp.params import CLIENT_REPORTS, BlenderParams
+from hybriddp.subset import SubsetResponse
 from tests.repository import LIBRARY, documented_functions, imported_roots
 
 
@@ -37,7 +41,11 @@ def test_generators_are_made_in_one_place_that_no_release_imports():
         if path.name == "populations.py":
             expected |= {"np.random.PCG64"}
         assert uses_of_generators(path) <= expected, path.name
-    drawing = {"noise", "headlist", "optin", "response", "local", "client"}
+    drawing = {
+        "noise", "headlist", "optin", "response", "subset", "local", "local_subset", "client",
+        "clients", "client_law",
+    }  # fmt: skip
+    assert drawing <= {path.stem for path in LIBRARY}
     for path in LIBRARY:
         if path.stem in drawing:
             assert "hybriddp.populations" not in path.read_text()
@@ -47,13 +55,21 @@ def test_generators_are_made_in_one_place_that_no_release_imports():
 
 
 def draw_everything() -> None:
-    """The three draws of a release, and a device's."""
+    """The three draws of a release of either strategy, and a device's."""
     params = BlenderParams(4, "1e-5")
+    names = {"a": ["x", "y"], "b": ["z"]}
     head_list = HeadList.from_records(np.array([0, 0, 1]), np.array([0, 1, 0]))
     HeadListMechanism.for_budget(params.budget).draw(np.array([1, 50]))
     HistogramMechanism.for_budget(params.budget).draw(np.array([5, 0, 7]))
     ClientMechanism.for_head_list(head_list, params).draw(np.arange(head_list.n_cells))
-    Client({"a": ["x", "y"], "b": ["z"]}, params).report([("a", "x")])
+    Client(names, params).report([("a", "x")])
+    for client_report in CLIENT_REPORTS:
+        ours = BlenderParams(1, "1e-5", strategy="high-utility", client_report=client_report)
+        finding_mechanism(ours).draw(np.array([1, 5_000]))
+        measuring_mechanism(ours).draw(np.array([5, 0, 7]))
+        client_mechanism(head_list, ours).draw(np.arange(head_list.n_cells))
+        Client(names, ours).report([("a", "x")])
+    SubsetResponse.of_size(params.budget, 9, 4).draw(3)
 
 
 @pytest.fixture
@@ -90,7 +106,7 @@ def test_no_numpy_or_random_generator_reaches_a_release():
 
 
 def test_no_draw_accepts_a_generator():
-    for owner in (HeadListMechanism, HistogramMechanism, ClientMechanism):
+    for owner in (HeadListMechanism, HistogramMechanism, ClientMechanism, SubsetMechanism):
         assert "rng" not in inspect.signature(owner.draw).parameters
         rng = inspect.signature(owner.simulate).parameters["rng"]
         assert rng.kind is inspect.Parameter.KEYWORD_ONLY
