@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from flows import cli_plan, cli_release
+from flows import cli_plan, cli_release, cli_study
 from flows.cli_ledger import keys_app, ledger_app
 from flows.terminal import FAILED, HomeOption, JsonOption, explained
 from hybriddp.params import BlenderParams
@@ -31,6 +31,7 @@ app = typer.Typer(
 )
 cli_release.register(app)
 cli_plan.register(app)
+cli_study.register(app)
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(keys_app, name="keys")
 
@@ -40,6 +41,7 @@ class Kind(StrEnum):
 
     AOL_LIKE = "aol-like"
     YANDEX_LIKE = "yandex-like"
+    ZIPF_LIKE = "zipf-like"
 
 
 class RecordsPerUser(StrEnum):

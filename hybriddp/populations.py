@@ -232,7 +232,29 @@ def yandex_like(*, rng: np.random.Generator) -> Population:
     )
 
 
+def zipf_like(*, rng: np.random.Generator) -> Population:
+    """Return a smaller log without a pronounced head: Zipf's law, and urls that share alike.
+
+    Privacy claim: none; synthetic data.
+    """
+    head = np.arange(1, 200_001, dtype=np.float64) ** -1.0
+    rare = np.full(1_000_000, 0.4 / 1_000_000)
+    url_counts = 1 + rng.poisson(1.0, N_QUERIES_WITH_CHOICE)
+    firsts = np.cumsum(url_counts) - url_counts
+    shares = rng.standard_gamma(1.0, url_counts.sum())
+    shares /= np.repeat(np.add.reduceat(shares, firsts), url_counts)
+    return Population.from_shares(
+        "zipf-like",
+        n_users=200_000,
+        n_urls=1_000_000,
+        query_probabilities=np.concatenate([0.6 * head / head.sum(), rare]),
+        url_counts=url_counts,
+        url_shares=shares,
+    )
+
+
 POPULATIONS: Mapping[str, Callable[..., Population]] = {
     "aol-like": aol_like,
     "yandex-like": yandex_like,
+    "zipf-like": zipf_like,
 }

@@ -97,7 +97,7 @@ def _batches(
 ) -> Iterator[LogBatch]:
     for block_start in range(0, n_users, ROWS_PER_BATCH):
         n_block = min(ROWS_PER_BATCH, n_users - block_start)
-        clicks = _draw_record_counts(n_block, records_per_user, rng)
+        clicks = draw_record_counts(n_block, records_per_user, rng)
         misses = np.zeros_like(clicks)
         if no_click_share > 0:
             misses = rng.poisson(clicks * (no_click_share / (1 - no_click_share)))
@@ -111,9 +111,10 @@ def _batches(
             start = stop
 
 
-def _draw_record_counts(
+def draw_record_counts(
     n_users: int, records_per_user: RecordsPerUser, rng: np.random.Generator
 ) -> IntArray:
+    """Draw how many clicks each user has."""
     if records_per_user == "one":
         return np.ones(n_users, dtype=np.int64)
     sizes = rng.lognormal(np.log(RECORDS_LOGNORMAL_MEDIAN), RECORDS_LOGNORMAL_SIGMA, n_users)

@@ -58,7 +58,7 @@ def test_yandex_like_has_the_published_size_and_the_same_head():
 
 
 def test_every_population_is_listed_under_its_own_name(aol):
-    assert list(POPULATIONS) == ["aol-like", "yandex-like"]
+    assert list(POPULATIONS) == ["aol-like", "yandex-like", "zipf-like"]
     assert aol.name == "aol-like"
 
 

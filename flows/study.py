@@ -1,0 +1,15 @@
+"""A study on synthetic users: runs, tables, plots, a page."""
+
+from pathlib import Path
+
+from prefect import flow
+
+from tasks.studies.orchestrated import do_runs, show
+from tasks.studies.request import StudyRequest
+
+
+@flow(name="study", persist_result=False)
+def study(request: StudyRequest) -> Path:
+    """Answer one question on synthetic users; run again, it does only what is missing."""
+    tables = do_runs(request)
+    return show(request, tables)

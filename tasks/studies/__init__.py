@@ -1,0 +1,1 @@
+"""Studies: the papers' figures and our own questions, run on synthetic users."""

@@ -1,0 +1,37 @@
+"""All studies by name; a figure of the paper is a name, too."""
+
+import re
+from collections.abc import Mapping
+
+from hybriddp.errors import require
+from tasks.studies.checks import CHECK_STUDIES
+from tasks.studies.figures import FIGURE_STUDIES
+from tasks.studies.model import Study
+from tasks.studies.questions import QUESTION_STUDIES
+
+STUDIES: Mapping[str, Study] = {
+    study.name: study for study in (*FIGURE_STUDIES, *QUESTION_STUDIES, *CHECK_STUDIES)
+}
+
+
+def aliases() -> dict[str, str]:
+    """Return other names: `figure-13` (JPC19), `sec17-figure-13`, for the study that shows it."""
+    names = {}
+    for study in STUDIES.values():
+        for figure in study.figures:
+            paper, number = re.fullmatch(r"(JPC19|SEC17) figure (\d+)", figure).groups()  # type: ignore[union-attr]
+            prefix = "" if paper == "JPC19" else "sec17-"
+            names[f"{prefix}figure-{number}"] = study.name
+    return names
+
+
+def find_study(name: str) -> Study:
+    """Return the study of this name, or of this figure."""
+    known = aliases()
+    require(
+        name in STUDIES or name in known,
+        f"study must be one of {', '.join(STUDIES)}, or figure-8 to figure-19",
+        repr(name),
+        "`hybriddp study --list` describes them",
+    )
+    return STUDIES[known.get(name, name)]
