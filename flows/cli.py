@@ -17,7 +17,7 @@ from rich.table import Table
 from flows import cli_plan, cli_release, cli_study
 from flows.cli_ledger import keys_app, ledger_app
 from flows.terminal import FAILED, HomeOption, JsonOption, explained
-from hybriddp.params import BlenderParams
+from hybriddp.params import HIGH_UTILITY, BlenderParams
 from hybriddp.populations import POPULATIONS, study_rng
 from tasks.doctor import examine
 from tasks.generate import write_log
@@ -114,12 +114,18 @@ def simulate_release(
     delta: Annotated[str, typer.Option(help="Probability that the promise may fail.")] = "1e-5",
     max_head_size: Annotated[int, typer.Option(help="Queries to publish at most.")] = 50,
     optin_fraction: Annotated[float, typer.Option(help="Share of users who opt in.")] = 0.05,
+    strategy: Annotated[
+        str, typer.Option(help="high-utility, or paper: BLENDER as published.")
+    ] = HIGH_UTILITY,
     seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 1,
     rows: Annotated[int, typer.Option(help="Rows to show.")] = 10,
     as_json: JsonOption = False,
 ) -> None:
     """Run a whole release in memory on a synthetic population, and show its head."""
-    params = BlenderParams(epsilon, delta, max_head_size=max_head_size)
+    # The synthetic users have one record each.
+    params = BlenderParams(
+        epsilon, delta, strategy=strategy, max_head_size=max_head_size, max_records_optin=1
+    )
     with Console(stderr=True, quiet=as_json).status(f"Releasing an {kind} log in memory"):
         release = release_in_memory(kind, users, optin_fraction, params, seed)
     if as_json:
@@ -130,7 +136,7 @@ def simulate_release(
 
 def _show(release: InMemoryRelease, params: BlenderParams, n_rows: int) -> None:
     console = Console(highlight=False)
-    table = Table("rank", "query", "url", "probability", "about 95 %", box=None)
+    table = Table("rank", "query", "url", "probability", "95 % interval", box=None)
     for rank, row in enumerate(release.rows[:n_rows], start=1):
         interval = f"{row.ci_low:.5f} - {row.ci_high:.5f}"
         table.add_row(str(rank), row.query, row.url, f"{row.probability:.5f}", interval)

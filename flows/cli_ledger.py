@@ -50,7 +50,8 @@ def show(home: HomeOption = None, as_json: JsonOption = False) -> None:
             continue
         state = ledger.attempt(entry.release_id, entry.attempt)
         groups = entry.payload["groups"]
-        sizes = ["devices" if groups[g]["members"] is None else groups[g]["members"] for g in "STC"]
+        members = [groups[group]["members"] if group in groups else 0 for group in "STC"]
+        sizes = ["devices" if size is None else size for size in members]
         burnt = ", ".join(state.burnt_draws)
         price = Charge(groups["S"]["epsilon_nano"], groups["S"]["delta_atto"])
         table.add_row(

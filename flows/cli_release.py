@@ -43,13 +43,24 @@ def release(
     ] = None,
     product: Annotated[str | None, typer.Option(help="Product; default: search.")] = None,
     locale: Annotated[str | None, typer.Option(help="Locale; default: all.")] = None,
-    strategy: Annotated[str | None, typer.Option(help="paper: BLENDER as published.")] = None,
+    strategy: Annotated[
+        str | None, typer.Option(help="high-utility, the default, or paper: as published.")
+    ] = None,
     epsilon: Annotated[float | None, typer.Option(help="Privacy loss of each person; 4.")] = None,
     delta: Annotated[
         float | None, typer.Option(help="Chance that the promise fails; 1e-5.")
     ] = None,
     max_head_size: Annotated[
         int | None, typer.Option(help="Queries to publish at most; 50.")
+    ] = None,
+    headlist_user_fraction: Annotated[
+        float | None, typer.Option(help="Share of opt-in people who find the list; 0.95.")
+    ] = None,
+    max_records_optin: Annotated[
+        int | None, typer.Option(help="Records of an opt-in person; 5, or 1 with paper.")
+    ] = None,
+    client_report: Annotated[
+        str | None, typer.Option(help="one-stage, two-stage or two-stage-exact.")
     ] = None,
     optin_fraction: Annotated[
         float | None, typer.Option(help="Share opted in by hash; 0.05.")
@@ -71,6 +82,9 @@ def release(
     decimals: Annotated[int | None, typer.Option(help="Decimals of probabilities; 6.")] = None,
     valid_days: Annotated[int | None, typer.Option(help="Days until the list expires; 14.")] = None,
     max_bytes: Annotated[int | None, typer.Option(help="Largest list to ship.")] = None,
+    min_agreement: Annotated[
+        float | None, typer.Option(help="Withhold if the groups agree less; 1e-6, 0 never.")
+    ] = None,
     sign_off: Annotated[
         bool | None, typer.Option("--sign-off", help="Ask before it is published.")
     ] = None,
@@ -154,11 +168,12 @@ def show_head(folder: Path, n_checks: int) -> None:
     else:
         console.print("No record was popular enough: more opt-in people or a larger epsilon help.")
     groups = manifest["guarantees"]
+    optin = [f"{groups[group]['people']:,}" for group in ("S", "T") if group in groups]
     console.print(
         f"\n{manifest['rows']['head_list']} records of {manifest['rows']['trends']} queries; "
         f"everything else has probability {manifest['masses']['other_records']:.4f}.\n"
         f"{Charge(groups['S']['epsilon_nano'], groups['S']['delta_atto'])} at most for "
-        f"each of {groups['S']['people']:,} + {groups['T']['people']:,} opt-in people and "
+        f"each of {' + '.join(optin)} opt-in people and "
         f"{groups['C']['people']:,} clients.\n"
         f"Release {manifest['release_id']}, sequence {manifest['sequence']}, valid until "
         f"{manifest['expires']}; {n_checks} checks passed.\n"
@@ -174,6 +189,7 @@ def reprocess(
     valid_days: Annotated[int | None, typer.Option(help="Other expiry.")] = None,
     max_bytes: Annotated[int | None, typer.Option(help="Other size limit.")] = None,
     blocklist: Annotated[Path | None, typer.Option(help="Queries never to publish.")] = None,
+    min_agreement: Annotated[float | None, typer.Option(help="Other limit of agreement.")] = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -184,6 +200,7 @@ def reprocess(
         valid_days=valid_days,
         max_bytes=max_bytes,
         blocklist=blocklist,
+        min_agreement=min_agreement,
     )
     configure(home, quiet=True)
     with Progress(Console(stderr=True, quiet=as_json, highlight=False)) as progress:

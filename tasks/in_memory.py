@@ -16,9 +16,6 @@ from hybriddp.populations import POPULATIONS, study_rng
 from hybriddp.simulation import simulate
 from tasks.generate import spell_queries, spell_urls
 
-# Two standard errors either side: the normal interval of about 95 %.
-_STANDARD_ERRORS = 1.96
-
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -66,13 +63,12 @@ def release_in_memory(
     cells = head_list.record_cells[np.argsort(-shown[head_list.record_cells], kind="stable")]
     record = np.searchsorted(head_list.record_cells, cells)
     queries = head_list.query_ids[head_list.query_of_record[record]]
-    margin = _STANDARD_ERRORS * np.sqrt(release.records.blended.variances[cells])
     rows = zip(
         spell_queries(queries).to_pylist(),
         spell_urls(queries, head_list.url_ids[record], population.n_urls).to_pylist(),
         shown[cells].tolist(),
-        np.clip(shown[cells] - margin, 0, 1).tolist(),
-        np.clip(shown[cells] + margin, 0, 1).tolist(),
+        release.records.low[cells].tolist(),
+        release.records.high[cells].tolist(),
         strict=True,
     )
     return InMemoryRelease(
