@@ -110,6 +110,17 @@ class Measure:
     label: str
     short: str
     more_is_better: bool = False
+    limits: tuple[float, float] | None = None  # of the axis, where 0 would hide the differences
+    nominal: float | None = None  # what it should be, drawn as a line
+
+
+def _covering(what: str) -> Measure:
+    return Measure(
+        f"share of {what} whose\n95 % interval covers",
+        f"covered {what}",
+        limits=(0.85, 1.0),
+        nominal=0.95,
+    )
 
 
 MEASURES = {
@@ -130,13 +141,13 @@ MEASURES = {
     "abs_error": Measure("absolute error (probability)", "absolute error"),
     "listed": Measure("share of runs that list the query", "listed"),
     "l1_common": Measure("L1 of queries that both strategies list", "L1 common"),
-    "coverage_records": Measure("share of records whose interval covers", "covered records"),
-    "coverage_queries": Measure("share of queries whose interval covers", "covered queries"),
-    "coverage_ranks": Measure("share of rank intervals that cover", "covered ranks"),
+    "coverage_records": _covering("records"),
+    "coverage_queries": _covering("queries"),
+    "coverage_ranks": _covering("ranks"),
     "relative_width": Measure("width of the median interval (part of p)", "relative width"),
-    "error_over_floor": Measure("squared error over its floor", "error/floor"),
-    "alarm": Measure("share of releases with p below 1e-3", "p < 1e-3"),
-    "withheld": Measure("share of releases that are withheld", "withheld"),
+    "error_over_floor": Measure("squared error over its floor", "error/floor", nominal=1.0),
+    "alarm": Measure("share of releases with p below 1e-3", "p < 1e-3", limits=(-0.03, 1.03)),
+    "withheld": Measure("share of releases that are withheld", "withheld", limits=(-0.03, 1.03)),
     "suspicious": Measure("suspicious records (count)", "suspicious"),
     "found_pushed": Measure("share of runs that find the pushed url", "found"),
 }

@@ -246,5 +246,10 @@ def _label_y(axes: "Axes", plot: Plot) -> None:
         axes.yaxis.set_minor_formatter(NullFormatter())
     elif MEASURES[plot.measure].more_is_better:
         axes.yaxis.set_major_formatter(ScalarFormatter(useOffset=False))
+    elif MEASURES[plot.measure].limits is not None:
+        axes.set_ylim(MEASURES[plot.measure].limits)
     else:
         axes.set_ylim(bottom=0)
+    nominal = MEASURES[plot.measure].nominal
+    if nominal is not None:
+        axes.axhline(nominal, color="#555555", linewidth=0.9, linestyle=":")
