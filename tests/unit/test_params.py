@@ -8,6 +8,7 @@ import pytest
 from hybriddp import BlenderParams, Budget, HybridDPError, InvalidParameter
 from hybriddp.client_law import client_budget, client_response
 from hybriddp.headlist import HeadListMechanism
+from hybriddp.response import TwoStageResponse
 from hybriddp.subset import SubsetResponse
 
 
@@ -100,11 +101,14 @@ def test_clients_pay_a_delta_only_where_their_report_uses_one(client_report):
     delta = Fraction(1, 100_000) if client_report == "two-stage" else 0
     assert client_budget(params) == Budget(4, delta)
     response = client_response(params, [3, 2, 1])
-    assert isinstance(response, SubsetResponse) == (client_report == "one-stage")
-    if client_report == "one-stage":
-        assert response == SubsetResponse.for_budget(Budget(4), 6)
-    else:
-        assert response.n_cells == 6
+    expected = {
+        "one-stage": SubsetResponse.for_budget(Budget(4), 6),
+        "two-stage": TwoStageResponse.for_budgets(
+            Budget("3.4", "8.5e-6"), Budget("0.6", "1.5e-6"), [3, 2, 1]
+        ),
+        "two-stage-exact": TwoStageResponse.for_exact_loss(Budget(4), Fraction(85, 100), [3, 2, 1]),
+    }
+    assert response == expected[client_report]
 
 
 def test_defaults_are_the_papers_for_aol():
