@@ -113,7 +113,8 @@ def headlist_leak(noise_scale: float, threshold: int, records_per_user: int) -> 
 class OptinHistogram:
     """Counts over cells fixed beforehand were published with discrete Laplace noise.
 
-    Replacing a user moves all counts together by at most `l1_sensitivity`.
+    Replacing a user moves all counts together by at most `l1_sensitivity`; if that is 2, two
+    counts by one each.
     """
 
     budget: Budget

@@ -5,6 +5,7 @@ import numpy as np
 from hybriddp.arrays import IntArray
 from hybriddp.client_law import client_budget, client_response
 from hybriddp.denoise import denoise
+from hybriddp.errors import require
 from hybriddp.evidence import Fixed, Source, SubsetReports
 from hybriddp.headlist import HeadList
 from hybriddp.local import ClientMechanism
@@ -48,5 +49,11 @@ def client_source(mechanism: Mechanism, report_counts: IntArray) -> Source:
     if isinstance(mechanism, SubsetMechanism):
         n_clients = int(report_counts.sum()) // mechanism.response.size
         return SubsetReports.of(mechanism.response, report_counts, n_clients)
+    require(
+        int(report_counts.sum()) >= 2 * mechanism.n_reports,
+        "there must be at least 2 clients who report in two stages",
+        "fewer",
+        "one report says nothing about its own spread; collect more",
+    )
     cells = denoise(mechanism.response, report_counts, reports_per_client=mechanism.n_reports).cells
     return Fixed(cells.values, cells.variances)

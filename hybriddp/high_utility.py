@@ -15,19 +15,17 @@ from hybriddp.estimate import Estimate, IntervalEstimate
 from hybriddp.evidence import CentralCounts, Source, pool
 from hybriddp.headlist import HeadList, HeadListMechanism
 from hybriddp.optin import HistogramMechanism
+from hybriddp.other_urls import estimate_other_urls, other_cells
 from hybriddp.params import BlenderParams
-from hybriddp.posterior import gamma, posterior, power_law, tail_exponent
+from hybriddp.posterior import posterior, power_law, tail_exponent
 from hybriddp.simplex import project_weighted
 
 # Records so rare that fewer users of S would hold one on average are not considered: a listed
 # record was held by somebody.
 _LEAST_HOLDERS = 0.05
-# Keeps a division possible where nothing is uncertain, such as an empty list.
-_LEAST_VARIANCE = 1e-30
-# Of so many thresholds a query must be for the mass of its unlisted urls to level off.
-_UNLISTED_THRESHOLDS = 3
-# The longest tail that the masses of <q,*> are assumed to have.
-_LEAST_SHAPE = 0.25
+# Variances of a projection: smaller parts of the largest would be lost in rounding, and a division
+# must be possible where nothing is uncertain, such as an empty list.
+_LEAST_PART, _LEAST_VARIANCE = 1e-12, 1e-30
 
 
 @lru_cache(maxsize=64)
@@ -115,21 +113,20 @@ def combine(
     Privacy claim: none; post-processing of the three draws.
     """
     records = head_list.record_cells
-    others = head_list.cell_starts[:-1] + head_list.url_counts  # <q,*>
     spread = _spread(head_list, params, found, measured, clients)
-    optin = [_found_source(params, found, spread)]
-    aside: list[Source] = []
-    if measured is not None:
-        cells = _measured_source(params, measured, spread)
-        optin.append(cells.at(records))
-        aside.append(cells.at(others))
+    measured_cells = [] if measured is None else [_measured_source(params, measured, spread)]
+    optin = [
+        _found_source(params, found, spread),
+        *(source.at(records) for source in measured_cells),
+    ]
     prior = power_law(found.tail_exponent)
     least = _LEAST_HOLDERS / found.n_users
     of_records = posterior([*optin, clients.at(records)], prior, least=least)
-    sizes = _expected_sizes(head_list, params, found, of_records.values)
-    of_others = _posterior_of_others([*aside, clients.at(others)], sizes)
+    threshold = finding_mechanism(params).threshold / (params.max_records_optin * found.n_users)
+    everything = [*measured_cells, clients]
+    of_others = estimate_other_urls(head_list, everything, of_records, threshold)
     return Combined(
-        _all_cells(head_list.n_cells, records, of_records, others, of_others),
+        _all_cells(head_list, of_records, of_others),
         posterior(optin, prior, least=least),
         spread,
     )
@@ -186,47 +183,13 @@ def _spread(
     return float(np.clip((measured.repeats + noise) / listed_units, 1 / m, 1))
 
 
-def _posterior_of_others(sources: list[Source], sizes: FloatArray) -> IntervalEstimate:
-    """Estimate the cells <q,*>, whose masses are expected to grow with `sizes`.
-
-    Mean and spread of the gamma prior are learnt from all of them: clients say too little of each.
-    """
-    pooled = pool(sources)
-    if pooled.values.size == 0:
-        nothing = np.zeros(0)
-        return IntervalEstimate(nothing, nothing, nothing, nothing)
-    weights = sizes**2 / pooled.variances
-    ratios, total = pooled.values / sizes, float(weights.sum())
-    # One standard error more than estimated: the common ratio is not known better than that.
-    ratio = max(float((ratios * weights).sum()) / total, 0.0) + total**-0.5
-    excess = (ratios - ratio) ** 2 - 1 / weights
-    spread = max(float((excess * weights**2).sum() / (weights**2).sum()), ratio**2)
-    return posterior(sources, gamma(ratio * sizes, max(ratio**2 / spread, _LEAST_SHAPE)))
-
-
-def _expected_sizes(
-    head_list: HeadList, params: BlenderParams, found: FoundCounts, records: FloatArray
-) -> FloatArray:
-    """Return what the mass of <q,*> should be proportional to.
-
-    Urls that are not listed are below the threshold: a rare query has few of its clicks on
-    them, and no query can have much more than a few times the threshold there.
-    """
-    mechanism = finding_mechanism(params)
-    threshold = mechanism.threshold / (mechanism.records_per_user * found.n_users)
-    listed = np.bincount(head_list.query_of_record, records, head_list.n_queries)
-    return listed / (listed + _UNLISTED_THRESHOLDS * threshold)
-
-
 def _all_cells(
-    n_cells: int,
-    records: IntArray,
-    of_records: IntervalEstimate,
-    others: IntArray,
-    of_others: IntervalEstimate,
+    head_list: HeadList, of_records: IntervalEstimate, of_others: IntervalEstimate
 ) -> IntervalEstimate:
+    records, others = head_list.record_cells, other_cells(head_list)
+
     def column(name: str, rest: float) -> FloatArray:
-        values = np.full(n_cells, rest)
+        values = np.full(head_list.n_cells, rest)
         values[records], values[others] = getattr(of_records, name), getattr(of_others, name)
         return values
 
@@ -290,7 +253,8 @@ def project(blended: Estimate) -> FloatArray:
 
     Privacy claim: none; post-processing of estimates.
     """
-    return project_weighted(blended.values, np.maximum(blended.variances, _LEAST_VARIANCE))
+    least = max(_LEAST_PART * float(blended.variances.max()), _LEAST_VARIANCE)
+    return project_weighted(blended.values, np.maximum(blended.variances, least))
 
 
 def around(projected: FloatArray, known: IntervalEstimate) -> IntervalEstimate:

@@ -4,7 +4,6 @@ import numpy as np
 from scipy import special
 
 from hybriddp.arrays import FloatArray, IntArray
-from hybriddp.estimate import IntervalEstimate
 
 # Standard errors either side of a normal 95 % interval.
 STANDARD_ERRORS = 1.959963984540054
@@ -23,21 +22,6 @@ def normal_interval(values: FloatArray, variances: FloatArray) -> Interval:
     """
     margin = STANDARD_ERRORS * np.sqrt(variances)
     return np.clip(values - margin, 0, 1), np.clip(values + margin, 0, 1)
-
-
-def summed_interval(cells: IntervalEstimate, starts: IntArray) -> Interval:
-    """Return intervals of sums of consecutive cells, from the cells' own intervals.
-
-    Upwards the errors are nearly independent, and distances add up in squares. Downwards they go
-    together, and distances just add up: a query that is rarer than it looks has less of every
-    url, and all its cells were estimated as those of a more frequent one.
-
-    Privacy claim: none; post-processing of estimates.
-    """
-    sums = np.add.reduceat(cells.values, starts)
-    below = np.add.reduceat(cells.values - cells.low, starts)
-    above = np.sqrt(np.add.reduceat((cells.high - cells.values) ** 2, starts))
-    return np.clip(sums - below, 0, 1), np.clip(sums + above, 0, 1)
 
 
 def rank_intervals(values: FloatArray, variances: FloatArray) -> tuple[IntArray, IntArray]:

@@ -78,7 +78,7 @@ class SubsetMechanism:
             "map records with HeadList.cells_of",
         )
         counts = np.zeros(n_cells, dtype=np.int64)
-        chunk = max(_MARKS // n_cells, 1)
+        chunk = min(max(_MARKS // n_cells, 1), max(cells.size, 1))
         is_marked = np.zeros(chunk * n_cells, dtype=np.bool_)
         for start in range(0, cells.size, chunk):
             counts += self._report_chunk(cells[start : start + chunk], is_marked, random_bytes)

@@ -47,10 +47,10 @@ class HistogramMechanism:
           Neighbours  one user's records replaced by any others or none
           Guarantee   (budget.epsilon, 0); the event refuses noise that costs more
           Assumes     the cells were fixed before these users' data was read; replacing a user
-                      moves all counts together by at most `l1_sensitivity`
+                      moves all counts together by at most `l1_sensitivity` (2: two by one)
           Excludes    timing of the sampler
           Charged as  accounting.OptinHistogram
-          Reference   JPC19 figure 4, theorem 3.2
+          Reference   JPC19 figure 4, theorem 3.2; docs/proofs/optin_histogram.md
           Audit       tests/exact/test_optin.py::test_histogram_keeps_its_budget_on_small_logs
         """
         return self.noise.draw(counts)

@@ -55,12 +55,13 @@ def posterior(
 def _grid(centres: FloatArray, sources: Sequence[Source], least: float) -> FloatArray:
     """Return points around each centre, even in the square root, where spread is even too."""
     centres = np.clip(centres, 0, 1)
-    upper = centres
-    for _ in range(2):  # the spread at the upper end is the larger one
+    upper, reach = centres, np.zeros_like(centres)
+    for _ in range(2):  # the spread at the upper end may be the larger one
         precision = np.sum([1 / source.variance_at(upper) for source in sources], axis=0)
-        upper = np.minimum(centres + _REACH / np.sqrt(precision), 1)
+        reach = np.maximum(reach, _REACH / np.sqrt(precision))
+        upper = np.minimum(centres + reach, 1)
     upper = np.maximum(upper, 2 * least)
-    lower = np.maximum(2 * centres - upper, np.maximum(upper * 1e-6, least))
+    lower = np.maximum(centres - reach, np.maximum(upper * 1e-6, least))
     steps = np.linspace(0, 1, _POINTS)
     roots = np.sqrt(lower)[:, None] + (np.sqrt(upper) - np.sqrt(lower))[:, None] * steps
     points: FloatArray = roots**2

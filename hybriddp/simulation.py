@@ -19,7 +19,7 @@ from hybriddp.estimate import Estimate
 from hybriddp.evidence import Fixed, Source
 from hybriddp.headlist import HeadList, HeadListMechanism, count_records, one_record_each
 from hybriddp.high_utility import Combined, FoundCounts
-from hybriddp.intervals import normal_interval, summed_interval
+from hybriddp.intervals import normal_interval
 from hybriddp.local import ClientMechanism
 from hybriddp.optin import (
     HistogramMechanism,
@@ -228,7 +228,7 @@ def high_utility_levels(
         high_utility.query_estimate(head_list, reports),
         sums,
         sums.values,
-        *summed_interval(bounded, head_list.cell_starts),
+        *normal_interval(sums.values, sums.variances),
     )
 
 
@@ -274,7 +274,7 @@ def _check(query_ids: IntArray, is_optin: BoolArray, n_clients: int, params: Ble
         n_clients >= 1,
         "there must be at least 1 client",
         n_clients,
-        "strategy `paper` blends two groups; leave some users out of is_optin",
+        "both strategies blend two groups; leave some users out of is_optin",
     )
     require(
         params.max_records_client == 1,

@@ -114,7 +114,7 @@ def draw_users(population: str, seed: int, *, is_quick: bool) -> Users:
 
 def _draw_units(law: Population, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
     """Draw people with many records each, and five of every one's, evenly from a random start."""
-    n_records = draw_record_counts(law.n_users, "many", rng)
+    n_records = draw_record_counts(law.n_users, "many", rng=rng)
     firsts = np.cumsum(n_records) - n_records
     query_ids, url_ids = law.sample_records(int(n_records.sum()), rng=rng)
     start = (rng.random(law.n_users) * n_records).astype(np.int64)

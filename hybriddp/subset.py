@@ -59,13 +59,14 @@ class SubsetResponse:
     def for_budget(cls, budget: Budget, n_values: int) -> "SubsetResponse":
         """Return the response with the least variance for rare values, at delta = 0.
 
-        The best size is near k/(e^eps + 1); its floor, its ceiling and 1 are compared.
+        The best size is the floor or the ceiling of k/(e^eps + 1), if that is possible at all
+        (docs/proofs/subset_selection.md).
         """
         if n_values == 1:  # the only value there is; nothing to hide
             return cls(1, 1, N_WORDS)
         ideal = EXACT.divide(Decimal(n_values), EXACT.add(exp(budget.epsilon), 1))
         rounded = (int(ideal.to_integral_value(way)) for way in (ROUND_FLOOR, ROUND_CEILING))
-        sizes = {1, *(min(max(size, 1), n_values - 1) for size in rounded)}
+        sizes = {min(max(size, 1), n_values - 1) for size in rounded}
         # Exact fractions: a device and a server must come to the same size, also at a tie.
         candidates = [cls.of_size(budget, n_values, size) for size in sorted(sizes)]
         return min(candidates, key=lambda response: response.rare_variance)
@@ -109,10 +110,10 @@ class SubsetResponse:
     def p_pair(self, *, holds_one: bool) -> Fraction:
         """Probability that two particular values are both in the report of a third, or of one."""
         k, w, p = self.n_values, self.size, self.p_truth
+        if k < 2 or (k < 3 and not holds_one):
+            return Fraction(0)
         if holds_one:
             return p * (w - 1) / (k - 1)
-        if k < 3:
-            return Fraction(0)
         return (w - 1) * (p * (w - 2) + (1 - p) * w) / ((k - 1) * (k - 2))
 
     def neighbour_laws(self) -> list[LawPair]:

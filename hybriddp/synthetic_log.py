@@ -97,7 +97,7 @@ def _batches(
 ) -> Iterator[LogBatch]:
     for block_start in range(0, n_users, ROWS_PER_BATCH):
         n_block = min(ROWS_PER_BATCH, n_users - block_start)
-        clicks = draw_record_counts(n_block, records_per_user, rng)
+        clicks = draw_record_counts(n_block, records_per_user, rng=rng)
         misses = np.zeros_like(clicks)
         if no_click_share > 0:
             misses = rng.poisson(clicks * (no_click_share / (1 - no_click_share)))
@@ -112,7 +112,7 @@ def _batches(
 
 
 def draw_record_counts(
-    n_users: int, records_per_user: RecordsPerUser, rng: np.random.Generator
+    n_users: int, records_per_user: RecordsPerUser, *, rng: np.random.Generator
 ) -> IntArray:
     """Draw how many clicks each user has."""
     if records_per_user == "one":

@@ -11,14 +11,14 @@ from hybriddp.crosscheck import CrossCheck
 from hybriddp.estimate import Estimate, IntervalEstimate
 from hybriddp.evidence import Source
 from hybriddp.high_utility import Combined, FoundCounts, MeasuredCounts
-from hybriddp.intervals import summed_interval
+from hybriddp.intervals import normal_interval
 from tasks.listing import Listing
 from tasks.postprocess_common import Bounded, Facts, Levels, candidate_listing
 from tasks.run import CLIENTS, HEADLIST, HISTOGRAM
 
 INTERVAL_METHOD = (
     "the central 95 % of what all noisy counts and the list's own power law say together; for "
-    "queries the ends of their records', added up (upwards in squares)"
+    "queries normal, from the variances of their records and of their other urls"
 )
 
 Measurements = Mapping[str, pa.Table]
@@ -59,13 +59,13 @@ def projected_levels(blended: Levels, listing: Listing) -> Levels:
 
 def with_intervals(projected: Levels, measured: Measurements, facts: Facts) -> Bounded:
     """Take the intervals from the whole evidence."""
-    listing, combined, _ = _combined(measured, facts)
-    known = combined.cells
+    known = _combined(measured, facts)[1].cells
     queries, bounded = projected.queries, high_utility.around(projected.records.values, known)
-    starts = listing.head_list.cell_starts
     return Bounded(
         bounded,
-        IntervalEstimate(queries.values, queries.variances, *summed_interval(bounded, starts)),
+        IntervalEstimate(
+            queries.values, queries.variances, *normal_interval(queries.values, queries.variances)
+        ),
     )
 
 

@@ -347,15 +347,12 @@ def test_one_stage_reports_of_a_single_client_are_enough(rng):
     assert release.records.projected[0] > 0.9
 
 
-@pytest.mark.xfail(
-    reason="one report in two stages has an infinite variance, which posterior turns into nan"
-)
 @pytest.mark.parametrize("client_report", ["two-stage", "two-stage-exact"])
-def test_two_stage_report_of_a_single_client_has_no_say(client_report, rng):
+def test_two_stage_report_of_a_single_client_is_refused(client_report, rng):
     query_ids = np.zeros(1_000, np.int64)
     params = high_utility(max_records_optin=1, client_report=client_report)
-    release = hybriddp.simulate(query_ids, query_ids, np.arange(1_000) > 0, params, rng=rng)
-    assert release.records.projected[0] > 0.9
+    with pytest.raises(InvalidParameter, match="at least 2 clients who report in two stages"):
+        hybriddp.simulate(query_ids, query_ids, np.arange(1_000) > 0, params, rng=rng)
 
 
 @pytest.mark.parametrize(
