@@ -8,7 +8,7 @@ from hybriddp.crosscheck import FALSE_DISCOVERY_RATE, CrossCheck, cross_check
 from hybriddp.estimate import Estimate
 from hybriddp.evidence import Fixed, SubsetReports
 from hybriddp.params import BlenderParams, Budget
-from hybriddp.simulation import simulate
+from hybriddp.simulation import SimulatedRelease, simulate
 from hybriddp.subset import SubsetResponse
 from tests.stats import ALPHA
 
@@ -22,14 +22,18 @@ def law() -> np.ndarray:
     return np.append(0.4 * head / head.sum(), np.full(6_000, 0.6 / 6_000))
 
 
-def run(law, rng, *, tamper=None, drift=None, strategy="high-utility") -> CrossCheck:
-    """Check one simulated release; `drift` is what a tenth of the opt-in people search instead."""
+def release(law, rng, *, tamper=None, drift=None, strategy="high-utility") -> SimulatedRelease:
+    """Simulate a release; `drift` is what a tenth of the opt-in people search instead."""
     queries = rng.choice(len(law), N_USERS, p=law)
     is_optin = np.arange(N_USERS) < N_USERS // 5
     if drift is not None:
         queries[: N_USERS // 50] = drift
-    params = BlenderParams(2, "1e-5", strategy=strategy, max_head_size=30)
-    return simulate(queries, queries * 0, is_optin, params, rng=rng, tamper=tamper).check
+    params = BlenderParams(2, "1e-5", strategy=strategy, max_head_size=30, max_records_optin=1)
+    return simulate(queries, queries * 0, is_optin, params, rng=rng, tamper=tamper)
+
+
+def run(law, rng, **planted) -> CrossCheck:
+    return release(law, rng, **planted).check
 
 
 def push(head_list, counts):
@@ -62,6 +66,40 @@ def test_planted_drift_and_false_reports_are_found(law, rng):
     assert all(check.p_value < 1e-6 and check.is_suspicious[5] for check in drifted)
     pushed = [run(law, rng, tamper=push) for _ in range(5)]
     assert all(check.p_value < 1e-6 and check.is_suspicious[2] for check in pushed)
+
+
+@pytest.mark.parametrize("strategy", ["high-utility", "paper"])
+def test_projection_neither_hides_a_false_record_nor_makes_it_small(law, strategy):
+    """The same draws with and without false reports, so every difference is the attack's.
+
+    The check compares what both groups say before the projection. Afterwards the record is still
+    too likely. In `paper` the blend no longer sums to 1, and the projection moves every other
+    record alike, though nobody lied about them; in `high-utility` only <*,*> moves.
+    """
+    honest, attacked = (
+        release(law, np.random.default_rng(8), tamper=tamper, strategy=strategy)
+        for tamper in (None, push)
+    )
+    cells = honest.head_list.record_cells
+    assert attacked.head_list.record_cells.tolist() == cells.tolist()
+    before, blended, after = (
+        level[cells]
+        for level in (
+            honest.records.projected,
+            attacked.records.blended.values,
+            attacked.records.projected,
+        )
+    )
+    assert attacked.check.is_suspicious[2]
+    assert not honest.check.is_suspicious[2]
+    assert after[2] > before[2] + 0.8 * (blended[2] - before[2]) > 1.2 * before[2]
+    change = np.delete(after - before, 2)
+    if strategy == "paper":
+        is_listed = np.delete((before > 0) & (after > 0), 2)
+        assert np.ptp(change[is_listed]) < 1e-9 < 1e-3 < np.abs(change[is_listed]).min()
+    else:
+        assert np.abs(change).max() < 1e-9
+        assert attacked.records.projected[-1] < honest.records.projected[-1]
 
 
 def test_chi_square_uses_the_whole_covariance(rng):
