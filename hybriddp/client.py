@@ -55,7 +55,7 @@ class Client:
           Assumes     the head list was fixed before this user's records were read; called once
                       for each charge (a device stores its reports and sends the same again)
           Excludes    timing
-          Charged as  accounting.ClientReport, accounting.SubsetReport
+          Charged as  events.ClientReport, events.SubsetReport
           Reference   JPC19 figure 6, theorem 3.3; docs/proofs/subset_selection.md
           Audit       tests/statistical/test_local.py::test_device_reports_follow_the_exact_law
         """

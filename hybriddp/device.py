@@ -75,7 +75,7 @@ class Device:
                       file is neither deleted nor rolled back, and has no second copy in use; on
                       systems without fcntl, one process at a time
           Excludes    timing; that, when and from which address a device reports or refuses
-          Charged as  accounting.ClientReport, accounting.SubsetReport
+          Charged as  events.ClientReport, events.SubsetReport
           Reference   JPC19 figure 6, theorem 3.3
           Audit       tests/unit/test_device.py::test_no_history_draws_twice_or_beyond_the_cap
         """

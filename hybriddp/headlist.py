@@ -13,9 +13,9 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from hybriddp.accounting import REPLACE_ONE_SENSITIVITY, HeadListDraw, headlist_leak
 from hybriddp.arrays import BoolArray, IntArray, as_integers
 from hybriddp.errors import require
+from hybriddp.events import REPLACE_ONE_SENSITIVITY, HeadListDraw, headlist_leak
 from hybriddp.noise import DiscreteLaplace
 from hybriddp.params import Budget
 
@@ -125,7 +125,7 @@ class HeadListMechanism:
                       their noisy counts, in an order that does not depend on the log's (how many
                       records occur, the mask's length, is private)
           Excludes    timing and memory, which grow with the number of records
-          Charged as  accounting.HeadListDraw
+          Charged as  events.HeadListDraw
           Reference   JPC19 figure 3, theorem 3.1; docs/proofs/create_head_list.md
           Audit       tests/exact/test_headlist.py::test_head_list_keeps_its_budget_on_small_logs
         """

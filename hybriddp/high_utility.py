@@ -9,9 +9,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from hybriddp.accounting import REPLACE_ONE_SENSITIVITY
 from hybriddp.arrays import BoolArray, FloatArray, IntArray
 from hybriddp.estimate import Estimate, IntervalEstimate
+from hybriddp.events import REPLACE_ONE_SENSITIVITY
 from hybriddp.evidence import CentralCounts, Source, pool
 from hybriddp.headlist import HeadList, HeadListMechanism
 from hybriddp.optin import HistogramMechanism

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from hybriddp.accounting import ClientReport
 from hybriddp.arrays import IntArray, as_integers
 from hybriddp.errors import require
+from hybriddp.events import ClientReport
 from hybriddp.headlist import HeadList
 from hybriddp.params import BlenderParams, Budget
 from hybriddp.response import TwoStageResponse
@@ -65,7 +65,7 @@ class ClientMechanism:
           Assumes     the head list was fixed before these clients' data was read; every client
                       has exactly n_reports cells, padded with <*,*>; one call per charge
           Excludes    timing; simulated clients trust whoever runs this with their cells
-          Charged as  accounting.ClientReport
+          Charged as  events.ClientReport
           Reference   JPC19 figure 6, theorem 3.3
           Audit       tests/statistical/test_local.py::test_vectorised_reports_follow_the_exact_law
         """

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hybriddp.accounting import SubsetReport
 from hybriddp.arrays import BoolArray, IntArray, as_integers
 from hybriddp.errors import require
+from hybriddp.events import SubsetReport
 from hybriddp.local import RandomBytes, uniform_below, words_of
 from hybriddp.params import Budget
 from hybriddp.subset import SubsetResponse
@@ -50,7 +50,7 @@ class SubsetMechanism:
           Assumes     the head list was fixed before these clients' data was read; one call per
                       charge
           Excludes    timing; simulated clients trust whoever runs this with their cells
-          Charged as  accounting.SubsetReport
+          Charged as  events.SubsetReport
           Reference   YB18 section III; docs/proofs/subset_selection.md
           Audit       tests/statistical/test_local_subset.py::test_vectorised_sets_follow_the_law
         """

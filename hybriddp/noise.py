@@ -99,7 +99,7 @@ class DiscreteLaplace:
           Assumes     the positions of `counts` do not depend on private data, or a threshold
                       hides them (headlist.HeadListMechanism); one call per charge
           Excludes    timing of the sampler
-          Charged as  accounting.OptinHistogram, accounting.HeadListDraw
+          Charged as  events.OptinHistogram, events.HeadListDraw
           Reference   CKS20 algorithm 2, as opendp.measurements.make_laplace
           Audit       tests/statistical/test_noise.py::test_draws_follow_the_discrete_laplace_law
         """

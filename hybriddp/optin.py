@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hybriddp.accounting import REPLACE_ONE_SENSITIVITY, OptinHistogram
 from hybriddp.arrays import FloatArray, IntArray
 from hybriddp.errors import require
 from hybriddp.estimate import Estimate
+from hybriddp.events import REPLACE_ONE_SENSITIVITY, OptinHistogram
 from hybriddp.headlist import HeadList
 from hybriddp.noise import DiscreteLaplace
 from hybriddp.params import Budget
@@ -49,7 +49,7 @@ class HistogramMechanism:
           Assumes     the cells were fixed before these users' data was read; replacing a user
                       moves all counts together by at most `l1_sensitivity` (2: two by one)
           Excludes    timing of the sampler
-          Charged as  accounting.OptinHistogram
+          Charged as  events.OptinHistogram
           Reference   JPC19 figure 4, theorem 3.2; docs/proofs/optin_histogram.md
           Audit       tests/exact/test_optin.py::test_histogram_keeps_its_budget_on_small_logs
         """

@@ -112,7 +112,7 @@ class RandomizedResponse:
           Assumes     the list of values was fixed before this client's data was read;
                       one call per charge
           Excludes    timing
-          Charged as  accounting.ClientReport
+          Charged as  events.ClientReport
           Reference   JPC19 figure 6
           Audit       tests/exact/test_response.py::test_log_ratio_never_exceeds_epsilon
         """
@@ -212,7 +212,7 @@ class TwoStageResponse:
           Assumes     the head list was fixed before this client's data was read;
                       one call per charge
           Excludes    timing
-          Charged as  accounting.ClientReport
+          Charged as  events.ClientReport
           Reference   JPC19 figure 6, theorem 3.3
           Audit       tests/exact/test_response.py::test_two_stage_report_keeps_its_budget
         """

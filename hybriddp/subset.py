@@ -138,7 +138,7 @@ class SubsetResponse:
           Assumes     the list of values was fixed before this client's data was read;
                       one call per charge
           Excludes    timing
-          Charged as  accounting.SubsetReport
+          Charged as  events.SubsetReport
           Reference   YB18 section III; docs/proofs/subset_selection.md
           Audit       tests/exact/test_subset.py::test_subset_report_keeps_its_budget
         """

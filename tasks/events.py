@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hybriddp.accounting import (
+from hybriddp.errors import UnknownEvent
+from hybriddp.events import (
     EVENT_TYPES,
     REPLACE_ONE_SENSITIVITY,
     ClientReport,
@@ -12,7 +13,6 @@ from hybriddp.accounting import (
     OptinHistogram,
     SubsetReport,
 )
-from hybriddp.errors import UnknownEvent
 from hybriddp.params import Budget
 from hybriddp.response import RandomizedResponse
 from hybriddp.subset import SubsetResponse

@@ -15,7 +15,7 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hybriddp.accounting import Event
+from hybriddp.events import Event
 from tasks.events import to_json
 from tasks.home import write_whole
 from tasks.ledger import LedgerCorrupt

@@ -5,7 +5,8 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from hybriddp.accounting import Event, compose_pld
+from hybriddp.accounting import compose_pld
+from hybriddp.events import Event
 from tasks.cohorts import account_of, stopped_accounts
 from tasks.engine import DuckDBEngine, open_memory
 from tasks.events import from_json

@@ -6,18 +6,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hybriddp.accounting import (
-    ClientReport,
-    Cost,
-    HeadListDraw,
-    Neighbours,
-    OptinHistogram,
-    SubsetReport,
-    compose_basic,
-    compose_parallel,
-    compose_pld,
-)
+from hybriddp.accounting import Cost, compose_basic, compose_parallel, compose_pld
 from hybriddp.errors import InvalidParameter, UnknownEvent
+from hybriddp.events import ClientReport, HeadListDraw, Neighbours, OptinHistogram, SubsetReport
 from hybriddp.headlist import HeadListMechanism
 from hybriddp.local_subset import SubsetMechanism
 from hybriddp.noise import DiscreteLaplace

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybriddp.accounting import HeadListDraw, headlist_leak
 from hybriddp.errors import InvalidParameter
+from hybriddp.events import HeadListDraw, headlist_leak
 from hybriddp.headlist import HeadListMechanism
 from hybriddp.noise import DiscreteLaplace
 from hybriddp.params import Budget

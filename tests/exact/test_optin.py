@@ -10,8 +10,8 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from hybriddp.accounting import OptinHistogram
 from hybriddp.errors import InvalidParameter
+from hybriddp.events import OptinHistogram
 from hybriddp.headlist import HeadList
 from hybriddp.high_utility import (
     count_units,

@@ -21,8 +21,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybriddp.accounting import SubsetReport
 from hybriddp.errors import InvalidParameter
+from hybriddp.events import SubsetReport
 from hybriddp.params import Budget
 from hybriddp.response import N_WORDS, RandomizedResponse, worst_delta
 from hybriddp.subset import SubsetResponse

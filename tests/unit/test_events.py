@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybriddp.accounting import EVENT_TYPES, HeadListDraw
 from hybriddp.errors import InvalidParameter, UnknownEvent
+from hybriddp.events import EVENT_TYPES, HeadListDraw
 from hybriddp.headlist import HeadListMechanism
 from hybriddp.local import ClientMechanism
 from hybriddp.local_subset import SubsetMechanism

@@ -1,0 +1,182 @@
+"""What happened to people's data, as typed events.
+
+An event describes one access to private data by the numbers that were drawn with. Events are never
+removed and never change their meaning, since ledgers hold them for ever.
+
+Every event carries the budget that it was promised to keep, and cannot be built if its own
+numbers cost more.
+"""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from typing import ClassVar
+
+from hybriddp.errors import require, require_count
+from hybriddp.exact import EXACT, UPWARDS, exp, float_above
+from hybriddp.noise import DiscreteLaplace
+from hybriddp.params import Budget
+from hybriddp.response import LawPair, RandomizedResponse, two_stage_neighbour_laws, worst_delta
+from hybriddp.subset import SubsetResponse
+
+# Replacing a user takes one record away and adds one: two counts move by one each.
+REPLACE_ONE_SENSITIVITY = 2
+
+
+class Neighbours(Enum):
+    """Which two data sets an event's promise compares."""
+
+    REPLACE_ONE_USER = "replace-one-user"
+    ADD_OR_REMOVE_ONE_USER = "add-or-remove-one-user"
+
+
+@dataclass(frozen=True, slots=True)
+class HeadListDraw:
+    """Records were named whose count plus discrete Laplace noise exceeded a threshold.
+
+    Their noisy counts may have been published with them: that costs no more. Counts are in units
+    of 1/`records_per_user` of a user, of whom each has `records_per_user` units.
+    """
+
+    budget: Budget
+    noise_scale: float
+    threshold: int
+    records_per_user: int = 1
+
+    neighbours: ClassVar[Neighbours] = Neighbours.REPLACE_ONE_USER
+
+    def __post_init__(self) -> None:
+        require_count(self.records_per_user, "records_per_user")
+        require_count(self.threshold, "threshold")
+        _check_noise(self.budget, self.noise_scale, REPLACE_ONE_SENSITIVITY * self.records_per_user)
+        require(
+            self.threshold >= self.records_per_user,
+            f"threshold must be at least the {self.records_per_user} units of one user",
+            self.threshold,
+            "raise the threshold",
+        )
+        require(
+            Fraction(self._leak) <= self.budget.delta,
+            f"a record of one user must pass threshold {self.threshold} with probability at most "
+            f"delta = {float(self.budget.delta):.6g}",
+            f"{self._leak:.6g}",
+            "raise the threshold",
+        )
+
+    @property
+    def singleton_probability(self) -> float:
+        """The chance that a record which only one user holds is named, rounded up."""
+        return float_above(self._leak)
+
+    @property
+    def _leak(self) -> Decimal:
+        return headlist_leak(self.noise_scale, self.threshold, self.records_per_user)
+
+
+def headlist_leak(noise_scale: float, threshold: int, records_per_user: int) -> Decimal:
+    """Return the chance that any record is named that one user alone holds, rounded up.
+
+    P(Y >= T) = a^T/(1+a) for T >= 1, with a = exp(-1/scale) of the very scale that is drawn. A
+    user's m units lie on one record, or each on its own, or in between; one of the two ends is
+    the worst (docs/proofs/create_head_list.md): max(a^(T+1-m), m a^T)/(1+a).
+    """
+    loss = 1 / Fraction(noise_scale)
+    together = exp(-(threshold + 1 - records_per_user) * loss)
+    apart = EXACT.multiply(exp(-threshold * loss), records_per_user)
+    tail = EXACT.divide(max(together, apart), EXACT.add(1, exp(-loss)))
+    return EXACT.multiply(tail, UPWARDS)
+
+
+@dataclass(frozen=True, slots=True)
+class OptinHistogram:
+    """Counts over cells fixed beforehand were published with discrete Laplace noise.
+
+    Replacing a user moves all counts together by at most `l1_sensitivity`; if that is 2, two
+    counts by one each.
+    """
+
+    budget: Budget
+    noise_scale: float
+    l1_sensitivity: int = REPLACE_ONE_SENSITIVITY
+
+    neighbours: ClassVar[Neighbours] = Neighbours.REPLACE_ONE_USER
+
+    def __post_init__(self) -> None:
+        require_count(self.l1_sensitivity, "l1_sensitivity")
+        _check_noise(self.budget, self.noise_scale, self.l1_sensitivity)
+
+
+@dataclass(frozen=True, slots=True)
+class ClientReport:
+    """A client sent `n_reports` reports through a two-stage randomized response.
+
+    `urls` holds the different url responses, one for each length of list.
+    """
+
+    budget: Budget
+    query: RandomizedResponse
+    urls: tuple[RandomizedResponse, ...]
+    n_reports: int = 1
+
+    neighbours: ClassVar[Neighbours] = Neighbours.REPLACE_ONE_USER
+
+    def __post_init__(self) -> None:
+        require_count(self.n_reports, "n_reports")
+        require(
+            isinstance(self.urls, tuple) and len(self.urls) >= 1,
+            "urls must be a tuple with the response of at least one list",
+            f"{type(self.urls).__name__}",
+            "take them from a TwoStageResponse",
+        )
+        share = Fraction(1, self.n_reports)
+        delta = worst_delta(self.neighbour_laws(), self.budget.epsilon * share)
+        require(
+            delta <= self.budget.delta * share,
+            f"a report at epsilon {float(self.budget.epsilon * share):.6g} must keep "
+            f"delta <= {float(self.budget.delta * share):.6g}",
+            f"{float(delta):.6g}",
+            "build the response from the budget that is charged",
+        )
+
+    def neighbour_laws(self) -> list[LawPair]:
+        """Return the laws of one report under every kind of pair of records."""
+        return two_stage_neighbour_laws(self.query, self.urls)
+
+
+@dataclass(frozen=True, slots=True)
+class SubsetReport:
+    """A client sent one report by subset selection, over all cells of a list at once."""
+
+    budget: Budget
+    response: SubsetResponse
+
+    neighbours: ClassVar[Neighbours] = Neighbours.REPLACE_ONE_USER
+
+    def __post_init__(self) -> None:
+        delta = worst_delta(self.neighbour_laws(), self.budget.epsilon)
+        require(
+            delta <= self.budget.delta,
+            f"a report at epsilon {float(self.budget.epsilon):.6g} must keep "
+            f"delta <= {float(self.budget.delta):.6g}",
+            f"{float(delta):.6g}",
+            "build the response from the budget that is charged",
+        )
+
+    def neighbour_laws(self) -> list[LawPair]:
+        """Return the laws of one report under two different cells."""
+        return self.response.neighbour_laws()
+
+
+Event = HeadListDraw | OptinHistogram | ClientReport | SubsetReport
+EVENT_TYPES: tuple[type, ...] = (HeadListDraw, OptinHistogram, ClientReport, SubsetReport)
+
+
+def _check_noise(budget: Budget, noise_scale: float, l1_sensitivity: int) -> None:
+    epsilon = DiscreteLaplace(noise_scale).epsilon(l1_sensitivity)
+    require(
+        epsilon <= budget.epsilon,
+        f"noise must cost at most epsilon = {float(budget.epsilon):.6g}",
+        f"{float(epsilon):.17g} at scale {noise_scale:.6g}",
+        "raise the scale",
+    )
