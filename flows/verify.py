@@ -4,7 +4,7 @@ from prefect import flow
 from pydantic import Field
 
 from tasks.orchestrated import check_publication, published_folders
-from tasks.request import Form
+from tasks.log_request import Form
 
 
 class VerifyRequest(Form):

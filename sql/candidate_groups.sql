@@ -13,7 +13,8 @@ select
         )
     ) filter (affordable.account is null) as poorest
 from candidates
-left join affordable on affordable.account = candidates.account
+left join affordable
+    on affordable.account = candidates.account and affordable.cohort = candidates.cohort
 left join spending on spending.account = candidates.account
 where candidates.account not in (select account from stopped_accounts)
 group by candidates.cohort

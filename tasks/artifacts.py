@@ -20,13 +20,14 @@ from prefect.artifacts import (
 from hybriddp import high_utility
 from hybriddp.headlist import HeadListMechanism
 from hybriddp.params import PAPER
+from tasks.groups import CLIENTS, HEADLIST
 from tasks.measurements import load_measurement
 from tasks.overview import runway
 from tasks.policy import Charge
 from tasks.processing import cross_check_of, published_listing
 from tasks.publish import published_folder
 from tasks.quality import Verdict
-from tasks.run import CLIENTS, HEADLIST, Release, Run
+from tasks.run import Release, Run
 
 _SHOWN = 20
 _BAR_HEIGHT, _CHART_WIDTH, _TEXT_WIDTH = 22, 720, 260

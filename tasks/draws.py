@@ -14,11 +14,12 @@ from hybriddp.headlist import HeadListMechanism
 from hybriddp.optin import HistogramMechanism
 from hybriddp.params import PAPER
 from tasks.engine import DuckDBEngine, open_warehouse
+from tasks.groups import CLIENTS, HEADLIST, HISTOGRAM
 from tasks.listing import Listing
 from tasks.measurements import draw_once, load_measurement
 from tasks.postprocess_common import candidate_listing
 from tasks.processing import published_listing
-from tasks.run import CLIENTS, HEADLIST, HISTOGRAM, Run
+from tasks.run import Run
 from tasks.spending import sealed_file
 
 

@@ -21,7 +21,7 @@ from tasks.engine import (
 from tasks.home import write_whole
 from tasks.log_files import BadInput, Source
 from tasks.quality import Verdict, judge
-from tasks.run import Run, log_source, release_id_of, roster_source
+from tasks.run import LogRun, log_source, release_id_of, roster_source
 
 # A longer query or url is nobody's popular one, and would not be published anyway.
 MAX_TEXT_BYTES = 2_000
@@ -30,7 +30,7 @@ _BROKEN = pa.schema(
 )
 
 
-def ingest(run: Run) -> None:
+def ingest(run: LogRun) -> None:
     """Load the log and the roster into the release's warehouse."""
     if not run.needs_the_log:
         return
@@ -46,7 +46,7 @@ def ingest(run: Run) -> None:
         engine.step("log_metrics", now=datetime.now(UTC).replace(tzinfo=None))
 
 
-def load_log(engine: DuckDBEngine, run: Run) -> None:
+def load_log(engine: DuckDBEngine, run: LogRun) -> None:
     """Fill the tables that the gate and the cohorts need."""
     columns, source = run.request.columns, log_source(run.request)
     with _reading(run.request.log, source):
@@ -83,7 +83,7 @@ def load_log(engine: DuckDBEngine, run: Run) -> None:
     load_members(engine, run)
 
 
-def load_members(engine: DuckDBEngine, run: Run) -> None:
+def load_members(engine: DuckDBEngine, run: LogRun) -> None:
     """Fill `members` from the roster, else from the ids in the log."""
     roster = roster_source(run.request)
     if roster is None:
@@ -123,7 +123,7 @@ def _refuse_line(found: pa.Table, source: Source, problem: str) -> None:
         raise BadInput(f"{source.files[line['file_id']]}, near line {line['line']}: {problem}")
 
 
-def judge_log(run: Run) -> Verdict | None:
+def judge_log(run: LogRun) -> Verdict | None:
     """Judge the log's metrics; raise GateRefused before anybody is charged."""
     if not run.needs_the_log:
         return None
@@ -134,7 +134,7 @@ def judge_log(run: Run) -> Verdict | None:
     return verdict.require()
 
 
-def write_quality(run: Run, name: str, metrics: dict[str, object], verdict: Verdict) -> Path:
+def write_quality(run: LogRun, name: str, metrics: dict[str, object], verdict: Verdict) -> Path:
     """Keep what a gate saw and said, in the private zone."""
     path = run.home.quality / run.release_id / f"{name}.json"
     text = json.dumps(

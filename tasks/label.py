@@ -5,8 +5,8 @@ from fractions import Fraction
 from typing import Any
 
 from hybriddp.params import BlenderParams
+from tasks.groups import GROUPS
 from tasks.policy import DELTA_UNITS, EPSILON_UNITS, Charge, Policy
-from tasks.run import GROUPS
 
 # Over how many years the worst case of a refilling cap is stated.
 HORIZON_YEARS = 10

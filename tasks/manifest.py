@@ -11,12 +11,13 @@ import pyarrow.compute as pc
 from hybriddp.clients import client_mechanism, reports_per_client
 from hybriddp.crosscheck import CrossCheck
 from hybriddp.package import canonical_json
+from tasks.groups import CLIENTS, GROUPS, HEADLIST, HISTOGRAM
 from tasks.ledger_rules import Entry, Kind
 from tasks.measurements import load_measurement
 from tasks.postprocess import strategy_of
 from tasks.processing import cross_check_of, facts_of, published_listing
 from tasks.release_files import Tables
-from tasks.run import CLIENTS, GROUPS, HEADLIST, HISTOGRAM, Release
+from tasks.run import Release
 
 SCHEMA_VERSION = 2
 SIGNING_CONTEXT = b"hybriddp release manifest v1\n"

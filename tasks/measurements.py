@@ -17,12 +17,13 @@ import pyarrow.parquet as pq
 
 from hybriddp.events import Event
 from tasks.events import to_json
+from tasks.groups import CLIENTS, HEADLIST, HISTOGRAM
 from tasks.home import write_whole
 from tasks.ledger import LedgerCorrupt
 from tasks.ledger_rules import Kind
 from tasks.policy import Charge, current_policy
 from tasks.refusals import BudgetRefused
-from tasks.run import CLIENTS, HEADLIST, HISTOGRAM, Release
+from tasks.run import Release
 from tasks.shelf import published_heads
 
 T = TypeVar("T")

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Literal
 
 from tasks.collection import collection_id
+from tasks.log_request import Form
 from tasks.publish import published_folder
-from tasks.request import Form
 from tasks.run import Run
 
 

@@ -17,9 +17,9 @@ from hybriddp.planner import N_REPLICATES, Prediction, predict
 from hybriddp.prior import Prior
 from hybriddp.setting import Setting
 from hybriddp.suggestion import CRITERION, Suggestion, suggest
+from tasks.log_request import Form, Share
 from tasks.plan_budget import BudgetPlan, affordable_epsilon, plan_budget, read_cap
 from tasks.plan_prior import PriorSource, from_profile, from_published
-from tasks.request import Form, Share
 
 
 class PlanRequest(Form):

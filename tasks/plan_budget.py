@@ -6,10 +6,10 @@ from fractions import Fraction
 from pathlib import Path
 
 from hybriddp.params import BlenderParams
+from tasks.groups import prices_of
 from tasks.home import Home
 from tasks.overview import runway
 from tasks.policy import EPSILON_UNITS, Charge, Policy
-from tasks.reserve import prices
 
 # Days between releases.
 PERIODS = {"day": Fraction(1), "week": Fraction(7), "month": Fraction(365, 12)}
@@ -67,7 +67,7 @@ def plan_budget(
     everybody at most as many turns as fit under the cap, over the horizon or, where the cap
     refills, over its window.
     """
-    charges = {group: Charge.of(budget) for group, budget in prices(params).items()}
+    charges = {group: Charge.of(budget) for group, budget in prices_of(params).items()}
     limit, window, spent = cap.policy.cap, cap.policy.window_days, cap.largest
     fits, left = _fits(limit, charges), None
     if spent is not None:

@@ -7,8 +7,8 @@ import pyarrow as pa
 
 from hybriddp.estimate import Estimate, IntervalEstimate
 from hybriddp.params import BlenderParams
+from tasks.groups import HEADLIST, HISTOGRAM
 from tasks.listing import Listing
-from tasks.run import HEADLIST, HISTOGRAM
 
 
 @dataclass(frozen=True, slots=True)

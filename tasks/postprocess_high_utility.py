@@ -12,9 +12,9 @@ from hybriddp.estimate import Estimate, IntervalEstimate
 from hybriddp.evidence import Source
 from hybriddp.high_utility import Combined, FoundCounts, MeasuredCounts
 from hybriddp.intervals import normal_interval
+from tasks.groups import CLIENTS, HEADLIST, HISTOGRAM
 from tasks.listing import Listing
 from tasks.postprocess_common import Bounded, Facts, Levels, candidate_listing
-from tasks.run import CLIENTS, HEADLIST, HISTOGRAM
 
 INTERVAL_METHOD = (
     "the central 95 % of what all noisy counts and the list's own power law say together; for "

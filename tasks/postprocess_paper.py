@@ -21,9 +21,9 @@ from hybriddp.optin import (
     trim,
 )
 from hybriddp.simplex import project
+from tasks.groups import CLIENTS, HEADLIST, HISTOGRAM
 from tasks.listing import Listing
 from tasks.postprocess_common import Bounded, Facts, Levels, candidate_listing
-from tasks.run import CLIENTS, HEADLIST, HISTOGRAM
 
 INTERVAL_METHOD = "normal, from the variance of the blend, 95 %"
 

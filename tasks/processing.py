@@ -14,12 +14,13 @@ import pyarrow as pa
 
 from hybriddp.crosscheck import CrossCheck
 from hybriddp.estimate import Estimate, IntervalEstimate
+from tasks.groups import CLIENTS
 from tasks.home import write_whole
 from tasks.listing import Listing
 from tasks.measurements import load_measurement
 from tasks.postprocess import Measurements, Strategy, publish_levels, strategy_of
 from tasks.postprocess_common import Bounded, Facts, Levels
-from tasks.run import CLIENTS, Release
+from tasks.run import Release
 
 Cells = list[tuple[str | None, str | None]]
 

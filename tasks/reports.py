@@ -17,13 +17,14 @@ from hybriddp.clients import client_mechanism, reports_per_client
 from hybriddp.local_subset import SubsetMechanism
 from tasks.collection import collection_id
 from tasks.draws import reports_table
+from tasks.groups import CLIENTS
 from tasks.ingest import write_quality
 from tasks.ledger_rules import Kind
 from tasks.log_files import BadInput
 from tasks.measurements import draw_once
 from tasks.processing import published_listing
 from tasks.quality import judge
-from tasks.run import CLIENTS, Run
+from tasks.run import Run
 
 # A report of the most cells that a device sends is far shorter.
 _MAX_LINE_BYTES = 1 << 20

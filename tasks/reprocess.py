@@ -4,6 +4,7 @@ from pathlib import Path
 
 from tasks.home import Home
 from tasks.ledger_rules import Kind
+from tasks.log_request import Form
 from tasks.processing import (
     blend_estimates,
     check_groups_agree,
@@ -13,7 +14,7 @@ from tasks.processing import (
     trim_head_list,
 )
 from tasks.publish import judge_release, revise
-from tasks.request import Form, PublishSettings
+from tasks.request import PublishSettings
 from tasks.run import Release
 from tasks.withdraw import published_release
 

@@ -1,13 +1,10 @@
-"""What an operator asks for: one validated form for the command line and for Prefect's page.
+"""What an operator asks of a head list: one validated form for command line and Prefect's page."""
 
-Fields are public: they stand in run records and manifests. Nothing private may become one.
-"""
-
-from datetime import datetime
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from hybriddp.normalise import NORMALISATION
 from hybriddp.params import (
@@ -16,32 +13,15 @@ from hybriddp.params import (
     MAX_RECORDS_OPTIN,
     PAPER,
     BlenderParams,
+    Budget,
     exact,
 )
-from tasks.epochs import LAST, Epoch
+from tasks.groups import CLIENTS, prices_of
+from tasks.log_request import Form, LogRequest, Share
 
 # Raise one whenever a mechanism's law or the meaning of a measurement changes: releases made by
 # different versions must not share an id.
 MECHANISM_VERSIONS = {PAPER: "blender-paper-1", HIGH_UTILITY: "blender-high-utility-1"}
-
-Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$")]
-Share = Annotated[float, Field(gt=0, lt=1)]
-
-
-class Form(BaseModel):
-    """Frozen, and deaf to unknown fields: Prefect's API lets them through, we do not."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class LogColumns(Form):
-    """Which column of the log holds what; the defaults are those of AOL's log."""
-
-    person: str = Field("AnonID", description="The person's id.")
-    query: str = Field("Query", description="The query as typed.")
-    time: str | None = Field("QueryTime", description="When; empty if the log has no times.")
-    url: str = Field("ClickURL", description="The clicked url; an empty one means no click.")
-    optin: str | None = Field(None, description="Whether the person opted in, if the log says so.")
 
 
 class PublishSettings(Form):
@@ -61,15 +41,9 @@ class PublishSettings(Form):
     )
 
 
-class ReleaseRequest(PublishSettings):
+class ReleaseRequest(LogRequest, PublishSettings):
     """One release of the head list of a search log."""
 
-    log: Path = Field(description="AOL-format TSV, CSV or Parquet; plain or gzip; file or folder.")
-    epoch: str = Field(description="The period: 2026-W46, 2026-11, 2026-11-16, or last-week.")
-    product: Name = Field("search", description="Product that the list belongs to.")
-    locale: str = Field(
-        "all", pattern=r"^[A-Za-z0-9-]{1,20}$", description="Locale of the list, such as en-US."
-    )
     strategy: Literal["high-utility", "paper"] = Field(
         "high-utility",
         description="Ours, more exact at the same privacy; or BLENDER as published (JPC19).",
@@ -93,33 +67,14 @@ class ReleaseRequest(PublishSettings):
     optin_fraction: Share = Field(
         0.05, description="Share of people opted in by keyed hash, if no roster or column says who."
     )
-    roster: Path | None = Field(
-        None, description="Parquet or CSV with columns person, optin: who takes part."
-    )
-    rotation: int = Field(
-        1, ge=1, le=10_000, description="R: each person serves in every R-th epoch only."
-    )
-    columns: LogColumns = Field(LogColumns(), description="The log's columns.")
     clients: Literal["simulate", "reports"] = Field(
         "simulate", description="Simulate clients from the log, or take reports of real devices."
     )
     reports: Path | None = Field(None, description="Reports that devices sent: file or folder.")
 
-    max_bad_row_share: float = Field(0.01, ge=0, le=1, description="More bad rows stop a release.")
     max_bad_report_share: float = Field(
         0.05, ge=0, le=1, description="More bad reports stop a release."
     )
-    min_group_size: int = Field(2, ge=1, description="Smallest group that a release is made with.")
-    sign_off: bool = Field(False, description="Wait for a person's approval before publishing.")
-    new_attempt: bool = Field(False, description="After a burnt draw: pay again for a new attempt.")
-    pay_again: bool = Field(
-        False, description="Pay for another release of an epoch that has one already."
-    )
-
-    @field_validator("epoch")
-    @classmethod
-    def _epoch_exists(cls, text: str) -> str:
-        return text if text in LAST else str(Epoch.parse(text))
 
     @model_validator(mode="after")
     def _parameters_fit_together(self) -> "ReleaseRequest":
@@ -134,10 +89,6 @@ class ReleaseRequest(PublishSettings):
         return PublishSettings(
             **{name: getattr(self, name) for name in PublishSettings.model_fields}
         )
-
-    def at(self, moment: datetime) -> "ReleaseRequest":
-        """Return the request with its epoch named, as a schedule means it at this moment."""
-        return self.model_copy(update={"epoch": str(Epoch.resolve(self.epoch, moment))})
 
     def params(self) -> BlenderParams:
         """Return the exact parameters of the mechanisms."""
@@ -154,11 +105,7 @@ class ReleaseRequest(PublishSettings):
         )
 
     def measurement_parameters(self) -> dict[str, Any]:
-        """Return everything that decides what is measured, and nothing else, as exact text.
-
-        Rounding, expiry, limits and other settings of post-processing are not in it: they can
-        change without a new charge.
-        """
+        """Return everything that decides what is measured, as exact text."""
         params = self.params()
         # Strategy `paper` leaves no choice there, and its releases keep the ids that they had.
         choices = {
@@ -179,6 +126,16 @@ class ReleaseRequest(PublishSettings):
             "rotation": self.rotation,
             "clients": self.clients,
         }
+
+    def prices(self) -> Mapping[str, Budget]:
+        """Return what a member of each group pays; a person is in one group only."""
+        return prices_of(self.params())
+
+    @property
+    def groups_in_the_log(self) -> tuple[str, ...]:
+        """All, but for clients whose devices report: they keep their own accounts."""
+        is_simulated = self.clients == "simulate"
+        return tuple(group for group in self.prices() if group != CLIENTS or is_simulated)
 
     @property
     def optin_source(self) -> str:

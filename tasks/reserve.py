@@ -7,42 +7,28 @@ from typing import Any
 
 import pyarrow as pa
 
-from hybriddp.client_law import client_budget
-from hybriddp.params import BlenderParams, Budget
 from tasks.cohorts import stopped_accounts
 from tasks.engine import DuckDBEngine, open_warehouse
 from tasks.epochs import Epoch
+from tasks.groups import CLIENTS, HEADLIST, HISTOGRAM, ITEM_GROUPS
 from tasks.home import Home, sync_directory
 from tasks.ledger import Head, Ledger, LedgerMoved
 from tasks.ledger_rules import Entry, Kind
 from tasks.policy import Charge, Policy, current_policy
 from tasks.refusals import BudgetRefused
-from tasks.run import (
-    CLIENTS,
-    HEADLIST,
-    HISTOGRAM,
-    Run,
-    full_release_id,
-    groups_of,
-    require_free_epoch,
-)
+from tasks.run import LogRun, full_release_id, require_free_epoch
 from tasks.shelf import published_heads
 from tasks.spending import file_digest, first_fit, history, put_spending, total
 
-_NAMES = {HEADLIST: "finding the list", HISTOGRAM: "measuring it", CLIENTS: "clients"}
+_NAMES = {
+    HEADLIST: "finding the list",
+    HISTOGRAM: "measuring it",
+    CLIENTS: "clients",
+    **{kind: f"the histogram of {kind}" for kind in ITEM_GROUPS},
+}
 
 
-def prices(params: BlenderParams) -> dict[str, Budget]:
-    """Return what a member of each group pays; a person is in one group only."""
-    every = {
-        HEADLIST: params.budget,
-        HISTOGRAM: Budget(params.budget.epsilon),  # a histogram over fixed cells needs no delta
-        CLIENTS: client_budget(params),
-    }
-    return {group: every[group] for group in groups_of(params)}
-
-
-def reserve(run: Run) -> None:
+def reserve(run: LogRun) -> None:
     """Charge everybody who takes part, in one row of the ledger, or nobody.
 
     The decision is made on the ledger as it stands at one head, and is written only onto that
@@ -60,12 +46,11 @@ def reserve(run: Run) -> None:
             continue
 
 
-def _decide(engine: DuckDBEngine, run: Run, head: Head) -> dict[str, Any]:
+def _decide(engine: DuckDBEngine, run: LogRun, head: Head) -> dict[str, Any]:
     entries = [entry for entry in run.ledger.entries() if entry.seq <= head.seq]
     policy, now = current_policy(entries), run.ledger.now()
     require_free_epoch(run.request, run.release_id, entries)
-    params = run.request.params()
-    charges = {group: Charge.of(budget) for group, budget in prices(params).items()}
+    charges = {group: Charge.of(budget) for group, budget in run.request.prices().items()}
     put_spending(engine, run.home, entries, policy, now)
     stopped = pa.array(stopped_accounts(entries), pa.binary())
     engine.put("stopped_accounts", pa.table({"account": stopped}))
@@ -73,7 +58,7 @@ def _decide(engine: DuckDBEngine, run: Run, head: Head) -> dict[str, Any]:
     engine.step("affordable", cap_epsilon=policy.cap.epsilon, cap_delta=policy.cap.delta)
     engine.step("candidate_groups")
     groups = {row["cohort"]: row for row in engine.fetch("candidate_groups").to_pylist()}
-    charged = [g for g in charges if g != CLIENTS or run.request.clients == "simulate"]
+    charged = run.request.groups_in_the_log
     for group in charged:
         _require_size(engine, run, entries, group, groups.get(group), charges[group], policy, now)
     terms = {
@@ -107,7 +92,7 @@ def _price_table(charges: dict[str, Charge]) -> pa.Table:
 
 def _require_size(
     engine: DuckDBEngine,
-    run: Run,
+    run: LogRun,
     entries: list[Entry],
     group: str,
     found: dict[str, Any] | None,

@@ -8,17 +8,15 @@ from typing import Any
 from hybriddp.package import canonical_json
 from hybriddp.params import BlenderParams
 from tasks.epochs import Epoch
+from tasks.groups import groups_of
 from tasks.home import Home
 from tasks.keys import Keyring, make_keys
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Attempt, Entry, Kind
 from tasks.log_files import Source, inspect
+from tasks.log_request import LogRequest
 from tasks.refusals import BudgetRefused
 from tasks.request import ReleaseRequest
-
-# The groups of a release, in the order in which they are drawn.
-HEADLIST, HISTOGRAM, CLIENTS = "S", "T", "C"
-GROUPS = (HEADLIST, HISTOGRAM, CLIENTS)
 
 _ID_DIGITS = 32
 SHOWN_DIGITS = 8
@@ -71,10 +69,10 @@ class Release:
 
 
 @dataclass(frozen=True)
-class Run(Release):
-    """One run of a release, with what the operator asked for."""
+class LogRun(Release):
+    """One run of a release from a log, with what the operator asked for."""
 
-    request: ReleaseRequest
+    request: LogRequest
 
     @property
     def epoch(self) -> Epoch:
@@ -85,15 +83,14 @@ class Run(Release):
     def needs_the_log(self) -> bool:
         """Whether a draw that reads the log is still to be made."""
         state = self.state
-        from_the_log = set(groups_of(self.request.params()))
-        if self.request.clients == "reports":
-            from_the_log -= {CLIENTS}
-        return not all(state.has(Kind.DRAWN, group) for group in from_the_log)
+        return not all(state.has(Kind.DRAWN, group) for group in self.request.groups_in_the_log)
 
 
-def groups_of(params: BlenderParams) -> tuple[str, ...]:
-    """Return the groups of a release, in the order of their draws; T may be empty by choice."""
-    return GROUPS if params.has_histogram else (HEADLIST, CLIENTS)
+@dataclass(frozen=True)
+class Run(LogRun):
+    """One run of a head list's release."""
+
+    request: ReleaseRequest
 
 
 def read_params(parameters: Mapping[str, Any]) -> BlenderParams:
@@ -111,14 +108,14 @@ def read_params(parameters: Mapping[str, Any]) -> BlenderParams:
     )
 
 
-def log_source(request: ReleaseRequest) -> Source:
+def log_source(request: LogRequest) -> Source:
     """Inspect the log's files."""
     columns = request.columns
     wanted = [columns.person, columns.query, columns.time, columns.url, columns.optin]
     return inspect(request.log, [name for name in wanted if name], "log")
 
 
-def roster_source(request: ReleaseRequest) -> Source | None:
+def roster_source(request: LogRequest) -> Source | None:
     """Inspect the roster, if there is one."""
     if request.roster is None:
         return None
@@ -126,15 +123,19 @@ def roster_source(request: ReleaseRequest) -> Source | None:
 
 
 def identify(request: ReleaseRequest, home: Home) -> Run:
-    """Find out which release and which attempt this is; refuse what would pay twice unasked."""
+    """Find out which release of a head list this is."""
+    return Run(home, *find_attempt(request, home), request)
+
+
+def find_attempt(request: LogRequest, home: Home) -> tuple[str, int]:
+    """Return the release's id and attempt; refuse what would pay twice unasked."""
     home.sweep()
     make_keys(home)
     release_id = release_id_of(request, home)
-    attempt = _attempt_of(Ledger(home.ledger), release_id, request)
-    return Run(home, release_id, attempt, request)
+    return release_id, _attempt_of(Ledger(home.ledger), release_id, request)
 
 
-def release_id_of(request: ReleaseRequest, home: Home) -> str:
+def release_id_of(request: LogRequest, home: Home) -> str:
     """Return the id of the release that these parameters and this very log make.
 
     The digest of the log goes in, so the id is keyed: nobody outside can test a guessed log.
@@ -152,7 +153,7 @@ def release_id_of(request: ReleaseRequest, home: Home) -> str:
     return Keyring.open(home).release.digest(canonical_json(identity))[:_ID_DIGITS]
 
 
-def _attempt_of(ledger: Ledger, release_id: str, request: ReleaseRequest) -> int:
+def _attempt_of(ledger: Ledger, release_id: str, request: LogRequest) -> int:
     attempts = ledger.attempts(release_id)
     if not attempts:
         require_free_epoch(request, release_id, ledger.entries())
@@ -179,7 +180,7 @@ def _attempt_of(ledger: Ledger, release_id: str, request: ReleaseRequest) -> int
     return latest
 
 
-def require_free_epoch(request: ReleaseRequest, release_id: str, entries: list[Entry]) -> None:
+def require_free_epoch(request: LogRequest, release_id: str, entries: list[Entry]) -> None:
     """Refuse to pay unasked for an epoch that another release was paid for."""
     wanted = (request.product, request.epoch, request.locale)
     for entry in live_reservations(entries):

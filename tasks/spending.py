@@ -108,11 +108,11 @@ def history(engine: Engine, home: Home, entries: list[Entry], account: bytes) ->
     """Return every charge of one account, oldest first; it is private."""
     put_participation(engine, home, live_reservations(entries))
     engine.step("account_groups", account=account)
-    group_of = {row["file"]: row["cohort"] for row in engine.fetch("account_groups").to_pylist()}
+    served = {(row["file"], row["cohort"]) for row in engine.fetch("account_groups").to_pylist()}
     return [
         Spent(at, entry.release_id, group, _charge(entry, group))
         for entry, group, at in _dated_charges(entries)
-        if group_of.get(entry.payload["participation"]) == group
+        if (entry.payload["participation"], group) in served
     ]
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hybriddp.errors import HybridDPError
+from tasks.groups import groups_of
 from tasks.home import Home
 from tasks.keys import is_signed
 from tasks.manifest import SCHEMA_VERSION, describe_check, signed_bytes
@@ -19,7 +20,7 @@ from tasks.measurements import FILES
 from tasks.postprocess import publish_levels, strategy_of
 from tasks.postprocess_common import Facts
 from tasks.release_files import HEAD_LIST, TRENDS, Tables, build_tables
-from tasks.run import groups_of, read_params
+from tasks.run import read_params
 
 _FIELDS = {
     "schema_version", "product", "locale", "epoch", "release_id", "attempt", "revision",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import Field, field_validator
 
-from tasks.request import Form
+from tasks.log_request import Form
 from tasks.studies.catalogue import find_study
 from tasks.studies.execute import QUICK_SEEDS, Progress, execute
 from tasks.studies.model import Study

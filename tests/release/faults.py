@@ -26,12 +26,13 @@ from hybriddp.local import ClientMechanism
 from hybriddp.local_subset import SubsetMechanism
 from hybriddp.optin import HistogramMechanism
 from tasks.engine import DuckDBEngine
+from tasks.groups import CLIENTS, HEADLIST, HISTOGRAM
 from tasks.home import Home
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Kind
 from tasks.measurements import draw_once
 from tasks.request import ReleaseRequest
-from tasks.run import CLIENTS, HEADLIST, HISTOGRAM, Run, identify
+from tasks.run import Run, identify
 from tests.release.support import reserve_release, waive_gates
 
 CHILDREN = multiprocessing.get_context("forkserver")

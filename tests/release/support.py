@@ -16,8 +16,9 @@ from tasks.ingest import ingest
 from tasks.keys import make_keys
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Kind
+from tasks.log_request import LogColumns
 from tasks.quality import Result, Verdict
-from tasks.request import LogColumns, ReleaseRequest
+from tasks.request import ReleaseRequest
 from tasks.reserve import reserve
 from tasks.run import Run, identify
 

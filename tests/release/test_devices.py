@@ -20,6 +20,7 @@ from hybriddp.package import CollectionPackage, read_package
 from hybriddp.params import Budget
 from hybriddp.response import TwoStageResponse
 from hybriddp.subset import SubsetResponse
+from tasks.groups import CLIENTS
 from tasks.home import Home
 from tasks.keys import read_public_key
 from tasks.ledger_rules import Kind
@@ -28,7 +29,7 @@ from tasks.measurements import FILES, measurement_path
 from tasks.processing import published_listing
 from tasks.quality import GateRefused
 from tasks.reports import Tally, read_reports
-from tasks.run import CLIENTS, Release, identify
+from tasks.run import Release, identify
 from tasks.steps import run_release
 from tests.release.faults import run_child
 from tests.release.support import QUERIES, files_below, request_for

@@ -8,13 +8,14 @@ from hybriddp.headlist import HeadListMechanism
 from hybriddp.local import ClientMechanism
 from hybriddp.local_subset import SubsetMechanism
 from hybriddp.optin import HistogramMechanism
+from tasks.groups import GROUPS
 from tasks.ledger import Ledger, LedgerCorrupt
 from tasks.ledger_rules import Kind
 from tasks.measurements import FILES
 from tasks.publish import revise
 from tasks.refusals import BudgetRefused
 from tasks.reserve import void_reservation
-from tasks.run import GROUPS, identify
+from tasks.run import identify
 from tasks.steps import run_release
 from tests.release.support import charge, files_below, request_for, reserve_release
 

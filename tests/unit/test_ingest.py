@@ -20,8 +20,9 @@ from tasks.keys import PURPOSES
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Kind
 from tasks.log_files import BadInput
+from tasks.log_request import LogColumns
 from tasks.quality import GateRefused
-from tasks.request import LogColumns, ReleaseRequest
+from tasks.request import ReleaseRequest
 from tasks.reserve import reserve
 from tasks.run import identify
 

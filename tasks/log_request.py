@@ -1,0 +1,87 @@
+"""What every release from a search log asks for, whatever it publishes.
+
+Fields are public: they stand in run records and manifests. Nothing private may become one.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from hybriddp.params import Budget
+from tasks.epochs import LAST, Epoch
+
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$")]
+Share = Annotated[float, Field(gt=0, lt=1)]
+
+
+class Form(BaseModel):
+    """Frozen, and deaf to unknown fields: Prefect's API lets them through, we do not."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class LogColumns(Form):
+    """Which column of the log holds what; the defaults are those of AOL's log."""
+
+    person: str = Field("AnonID", description="The person's id.")
+    query: str = Field("Query", description="The query as typed.")
+    time: str | None = Field("QueryTime", description="When; empty if the log has no times.")
+    url: str = Field("ClickURL", description="The clicked url; an empty one means no click.")
+    optin: str | None = Field(None, description="Whether the person opted in, if the log says so.")
+
+
+class LogRequest(Form):
+    """One release from one log: the log, who takes part, and what an operator agrees to."""
+
+    log: Path = Field(description="AOL-format TSV, CSV or Parquet; plain or gzip; file or folder.")
+    epoch: str = Field(description="The period: 2026-W46, 2026-11, 2026-11-16, or last-week.")
+    product: Name = Field("search", description="Product that the list belongs to.")
+    locale: str = Field(
+        "all", pattern=r"^[A-Za-z0-9-]{1,20}$", description="Locale of the list, such as en-US."
+    )
+    roster: Path | None = Field(
+        None, description="Parquet or CSV with columns person, optin: who takes part."
+    )
+    rotation: int = Field(
+        1, ge=1, le=10_000, description="R: each person serves in every R-th epoch only."
+    )
+    columns: LogColumns = Field(LogColumns(), description="The log's columns.")
+    max_bad_row_share: float = Field(0.01, ge=0, le=1, description="More bad rows stop a release.")
+    min_group_size: int = Field(2, ge=1, description="Smallest group that a release is made with.")
+    sign_off: bool = Field(False, description="Wait for a person's approval before publishing.")
+    new_attempt: bool = Field(False, description="After a burnt draw: pay again for a new attempt.")
+    pay_again: bool = Field(
+        False, description="Pay for another release of an epoch that has one already."
+    )
+
+    @field_validator("epoch")
+    @classmethod
+    def _epoch_exists(cls, text: str) -> str:
+        return text if text in LAST else str(Epoch.parse(text))
+
+    def at(self, moment: datetime) -> Self:
+        """Return the request with its epoch named, as a schedule means it at this moment."""
+        return self.model_copy(update={"epoch": str(Epoch.resolve(self.epoch, moment))})
+
+    def measurement_parameters(self) -> dict[str, Any]:
+        """Return everything that decides what is measured, and nothing else, as exact text.
+
+        Rounding, expiry, limits and other settings of post-processing are not in it: they can
+        change without a new charge.
+        """
+        raise NotImplementedError
+
+    def prices(self) -> Mapping[str, Budget]:
+        """Return what a member of each group pays, in the order of the groups' draws.
+
+        Whoever is in several groups pays for each of them.
+        """
+        raise NotImplementedError
+
+    @property
+    def groups_in_the_log(self) -> tuple[str, ...]:
+        """The groups whose members are in the log, and charged here."""
+        return tuple(self.prices())
