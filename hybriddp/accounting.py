@@ -18,6 +18,7 @@ from hybriddp.events import (
     ClientReport,
     Event,
     HeadListDraw,
+    ItemHistogram,
     OptinHistogram,
     SubsetReport,
 )
@@ -90,19 +91,18 @@ def _known(events: Iterable[Event]) -> Sequence[Event]:
 
 
 def _loss_distribution(event: Event) -> "PrivacyLossDistribution":
-    from dp_accounting.pld import common
-    from dp_accounting.pld import privacy_loss_distribution as pld
-
     match event:
         case OptinHistogram():
             return _noisy_counts(event.noise_scale, event.l1_sensitivity)
         case HeadListDraw():
-            # A key that only one neighbour holds is named with at most this probability;
-            # docs/proofs/create_head_list.md shows that the product dominates every pair.
-            leak = common.DifferentialPrivacyParameters(0, event.singleton_probability)
-            exclusive = pld.from_privacy_parameters(leak, _LOSS_STEP)
             moved = REPLACE_ONE_SENSITIVITY * event.records_per_user
-            return _noisy_counts(event.noise_scale, moved).compose(exclusive)
+            shared = _noisy_counts(event.noise_scale, moved)
+            return shared.compose(_exclusive(event.singleton_probability))
+        case ItemHistogram():
+            # Each of up to 2 m counts moves by one.
+            n_counts = REPLACE_ONE_SENSITIVITY * event.items_per_user
+            shared = _one_count(event.noise_scale).self_compose(n_counts)
+            return shared.compose(_exclusive(event.leak))
         case ClientReport():
             return _from_pairs(event.neighbour_laws()).self_compose(event.n_reports)
         case SubsetReport():
@@ -120,8 +120,25 @@ def _noisy_counts(scale: float, l1_sensitivity: int) -> "PrivacyLossDistribution
         epsilon = l1_sensitivity / scale * (1 + 2**-50)
         worst = common.DifferentialPrivacyParameters(epsilon, 0)
         return pld.from_privacy_parameters(worst, _LOSS_STEP)
-    one = pld.from_discrete_laplace_mechanism(1 / scale, value_discretization_interval=_LOSS_STEP)
-    return one.self_compose(REPLACE_ONE_SENSITIVITY)
+    return _one_count(scale).self_compose(REPLACE_ONE_SENSITIVITY)
+
+
+def _one_count(scale: float) -> "PrivacyLossDistribution":
+    """Price a noisy count that moves by one."""
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    return pld.from_discrete_laplace_mechanism(1 / scale, value_discretization_interval=_LOSS_STEP)
+
+
+def _exclusive(leak: float) -> "PrivacyLossDistribution":
+    """Price what only one neighbour can name, with at most this probability.
+
+    docs/proofs/create_head_list.md shows that its product with the shared part dominates.
+    """
+    from dp_accounting.pld import common
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    return pld.from_privacy_parameters(common.DifferentialPrivacyParameters(0, leak), _LOSS_STEP)
 
 
 def _from_pairs(pairs: Sequence[LawPair]) -> "PrivacyLossDistribution":

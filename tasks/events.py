@@ -10,6 +10,7 @@ from hybriddp.events import (
     ClientReport,
     Event,
     HeadListDraw,
+    ItemHistogram,
     OptinHistogram,
     SubsetReport,
 )
@@ -42,6 +43,15 @@ def to_json(event: Event) -> dict[str, Any]:
                 "noise_scale": event.noise_scale.hex(),
                 "l1_sensitivity": event.l1_sensitivity,
             }
+        case ItemHistogram():
+            fields |= {
+                "relaxation": event.relaxation,
+                "noise_scale": event.noise_scale.hex(),
+                "first_threshold": event.first_threshold,
+                "threshold": event.threshold,
+                "items_per_user": event.items_per_user,
+                "n_users": event.n_users,
+            }
         case SubsetReport():
             response = event.response
             fields |= {"response": [response.n_values, response.size, response.truth_words]}
@@ -66,6 +76,16 @@ def from_json(fields: Mapping[str, Any]) -> Event:
             scale = float.fromhex(fields["noise_scale"])
             moved = fields.get("l1_sensitivity", REPLACE_ONE_SENSITIVITY)
             return OptinHistogram(_budget(fields), scale, moved)
+        case "ItemHistogram":
+            return ItemHistogram(
+                _budget(fields),
+                fields["relaxation"],
+                float.fromhex(fields["noise_scale"]),
+                fields["first_threshold"],
+                fields["threshold"],
+                fields["items_per_user"],
+                fields["n_users"],
+            )
         case "SubsetReport":
             return SubsetReport(_budget(fields), SubsetResponse(*fields["response"]))
         case "ClientReport":

@@ -8,13 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybriddp.errors import InvalidParameter, UnknownEvent
-from hybriddp.events import EVENT_TYPES, HeadListDraw
+from hybriddp.events import EVENT_TYPES, RELAXATIONS, HeadListDraw
 from hybriddp.headlist import HeadListMechanism
 from hybriddp.local import ClientMechanism
 from hybriddp.local_subset import SubsetMechanism
 from hybriddp.optin import HistogramMechanism
 from hybriddp.params import Budget
 from hybriddp.response import TwoStageResponse
+from hybriddp.zealous import ZealousMechanism
 from tasks.events import from_json, to_json
 
 EVENTS = [
@@ -26,6 +27,10 @@ EVENTS = [
     HistogramMechanism.for_budget(Budget("4"), 15).event,
     SubsetMechanism.for_cells(Budget("4"), 115).event,
     SubsetMechanism.for_cells(Budget("1/3"), 2).event,
+    *(
+        ZealousMechanism.for_budget(Budget("1/3", "1/1000"), relaxation, 5, 500_000).event
+        for relaxation in RELAXATIONS
+    ),
     *(
         ClientMechanism(
             Budget(4 * n, "1/100000"),

@@ -17,6 +17,7 @@ from hybriddp.local_subset import SubsetMechanism
 from hybriddp.optin import HistogramMechanism
 from hybriddp.params import CLIENT_REPORTS, BlenderParams
 from hybriddp.subset import SubsetResponse
+from hybriddp.zealous import ZealousMechanism
 from tests.repository import LIBRARY, documented_functions, imported_roots
 
 
@@ -43,7 +44,7 @@ def test_generators_are_made_in_one_place_that_no_release_imports():
         assert uses_of_generators(path) <= expected, path.name
     drawing = {
         "noise", "headlist", "optin", "response", "subset", "local", "local_subset", "client",
-        "clients", "client_law",
+        "clients", "client_law", "zealous", "exact_laplace",
     }  # fmt: skip
     assert drawing <= {path.stem for path in LIBRARY}
     for path in LIBRARY:
@@ -55,7 +56,7 @@ def test_generators_are_made_in_one_place_that_no_release_imports():
 
 
 def draw_everything() -> None:
-    """The three draws of a release of either strategy, and a device's."""
+    """The three draws of a release of either strategy, a device's, and ZEALOUS's."""
     params = BlenderParams(4, "1e-5")
     names = {"a": ["x", "y"], "b": ["z"]}
     head_list = HeadList.from_records(np.array([0, 0, 1]), np.array([0, 1, 0]))
@@ -70,6 +71,7 @@ def draw_everything() -> None:
         client_mechanism(head_list, ours).draw(np.arange(head_list.n_cells))
         Client(names, ours).report([("a", "x")])
     SubsetResponse.of_size(params.budget, 9, 4).draw(3)
+    ZealousMechanism.for_budget(params.budget, "probabilistic", 2, 99).draw(np.array([1, 5_000]))
 
 
 @pytest.fixture
@@ -106,7 +108,9 @@ def test_no_numpy_or_random_generator_reaches_a_release():
 
 
 def test_no_draw_accepts_a_generator():
-    for owner in (HeadListMechanism, HistogramMechanism, ClientMechanism, SubsetMechanism):
+    for owner in (
+        HeadListMechanism, HistogramMechanism, ClientMechanism, SubsetMechanism, ZealousMechanism,
+    ):  # fmt: skip
         assert "rng" not in inspect.signature(owner.draw).parameters
         rng = inspect.signature(owner.simulate).parameters["rng"]
         assert rng.kind is inspect.Parameter.KEYWORD_ONLY
