@@ -14,13 +14,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from flows import cli_plan, cli_release, cli_study
+from flows import cli_plan, cli_release, cli_study, cli_zealous
 from flows.cli_ledger import keys_app, ledger_app
 from flows.terminal import FAILED, HomeOption, JsonOption, explained
 from hybriddp.params import HIGH_UTILITY, BlenderParams
-from hybriddp.populations import POPULATIONS, study_rng
 from tasks.doctor import examine
-from tasks.generate import write_log
+from tasks.generate import DEFAULT_NO_CLICK_SHARE, DEFAULT_RECORDS_PER_USER, generate_log
 from tasks.home import Home
 from tasks.in_memory import InMemoryRelease, release_in_memory
 
@@ -32,6 +31,7 @@ app = typer.Typer(
 cli_release.register(app)
 cli_plan.register(app)
 cli_study.register(app)
+cli_zealous.register(app)
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(keys_app, name="keys")
 
@@ -42,6 +42,15 @@ class Kind(StrEnum):
     AOL_LIKE = "aol-like"
     YANDEX_LIKE = "yandex-like"
     ZIPF_LIKE = "zipf-like"
+
+
+class LogKind(StrEnum):
+    """What a synthetic log imitates: a population's records, or people's sessions."""
+
+    AOL_LIKE = Kind.AOL_LIKE.value
+    YANDEX_LIKE = Kind.YANDEX_LIKE.value
+    ZIPF_LIKE = Kind.ZIPF_LIKE.value
+    SESSIONS = "sessions"
 
 
 class RecordsPerUser(StrEnum):
@@ -64,15 +73,26 @@ def main() -> None:
 @explained
 def generate(
     out: Annotated[Path, typer.Option(help="File to write: .parquet, .tsv or .tsv.gz (.txt too).")],
-    kind: KindOption = Kind.AOL_LIKE,
+    kind: Annotated[
+        LogKind,
+        typer.Option(help="Which published log to imitate; sessions: keywords and reformulations."),
+    ] = LogKind.AOL_LIKE,
     users: UsersOption = None,
     seed: Annotated[int, typer.Option(help="Same seed, same bytes.")] = 1,
     records: Annotated[
-        RecordsPerUser, typer.Option(help="One record a user, or about twenty, heavy-tailed.")
-    ] = RecordsPerUser.MANY,
+        RecordsPerUser | None,
+        typer.Option(
+            help="One record a user, or about twenty, heavy-tailed; not for sessions.",
+            show_default=DEFAULT_RECORDS_PER_USER,
+        ),
+    ] = None,
     no_click_share: Annotated[
-        float, typer.Option(help="Share of rows without a click; AOL's log has about 0.47.")
-    ] = 0.3,
+        float | None,
+        typer.Option(
+            help="Share of rows without a click, not for sessions; AOL's log has about 0.47.",
+            show_default=str(DEFAULT_NO_CLICK_SHARE),
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write a synthetic search log, as Parquet or in the format of AOL's log."""
@@ -84,17 +104,15 @@ def generate(
         TimeElapsedColumn(),
         console=console,
     ) as progress:
-        drawing = progress.add_task(f"Drawing an {kind} population", total=None)
-        population = POPULATIONS[kind](rng=study_rng(seed))
-        progress.update(drawing, description=f"Writing {out.name}")
-        summary = write_log(
-            population,
-            population.n_users if users is None else users,
+        writing = progress.add_task(f"Writing {out.name} ({kind})", total=None)
+        summary = generate_log(
+            kind.value,
+            users,
             out,
             seed=seed,
-            records_per_user=records.value,
+            records_per_user=None if records is None else records.value,
             no_click_share=no_click_share,
-            progress=lambda rows: progress.advance(drawing, rows),
+            progress=lambda rows: progress.advance(writing, rows),
         )
     if as_json:
         typer.echo(json.dumps({"path": str(out), **asdict(summary)}))

@@ -1,24 +1,25 @@
 """`hybriddp ledger` and `hybriddp keys`: what was spent, by whom, and with which keys."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from flows.terminal import HomeOption, JsonOption, explained
+from tasks.groups import GROUPS
 from tasks.home import Home, write_whole
 from tasks.keys import PURPOSES, Keyring, make_keys, write_public_key
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Kind
-from tasks.overview import Runway, balance, public_export, runway, set_membership
+from tasks.overview import Runway, balance, dearest, public_export, runway, set_membership
 from tasks.policy import (
     DELTA_UNITS,
     EPSILON_UNITS,
-    Charge,
     Policy,
     current_policy,
     set_policy,
@@ -26,6 +27,7 @@ from tasks.policy import (
 from tasks.reserve import void_reservation
 from tasks.run import SHOWN_DIGITS
 from tasks.shelf import published_heads
+from tasks.zealous_request import is_zealous
 
 ledger_app = typer.Typer(help="What was spent, and how far it reaches.", no_args_is_help=True)
 keys_app = typer.Typer(help="The curator's keys.", no_args_is_help=True)
@@ -44,27 +46,32 @@ def show(home: HomeOption = None, as_json: JsonOption = False) -> None:
         typer.echo(json.dumps({"runway": asdict(reach), "ledger": public_export(place)}))
         return
     console = Console(highlight=False)
-    table = Table("release", "epoch", "product", "state", "S + T + C", "epsilon", "delta", box=None)
+    table = Table("release", "epoch", "product", "state", "people", "epsilon", "delta", box=None)
     for entry in ledger.entries():
         if entry.kind is not Kind.RESERVED:
             continue
         state = ledger.attempt(entry.release_id, entry.attempt)
-        groups = entry.payload["groups"]
-        members = [groups[group]["members"] if group in groups else 0 for group in "STC"]
-        sizes = ["devices" if size is None else size for size in members]
-        burnt = ", ".join(state.burnt_draws)
-        price = Charge(groups["S"]["epsilon_nano"], groups["S"]["delta_atto"])
+        burnt, price = ", ".join(state.burnt_draws), dearest(entry)
         table.add_row(
             entry.release_id[:SHOWN_DIGITS] + (f".a{entry.attempt}" if entry.attempt > 1 else ""),
             entry.payload["epoch"],
             entry.payload["product"],
             f"burnt {burnt}" if burnt else str(state.entries[-1].kind),
-            " + ".join(str(size) for size in sizes),
+            _people(entry.payload),
             f"{price.epsilon / EPSILON_UNITS:g}",
             f"{price.delta / DELTA_UNITS:g}",
         )
     console.print(table)
     console.print(_runway_text(reach), soft_wrap=True)
+
+
+def _people(reserved: Mapping[str, Any]) -> str:
+    """Return the sizes of S + T + C, or of the one group that all histograms share."""
+    groups = reserved["groups"]
+    if is_zealous(reserved["parameters"]):
+        return str(next(iter(groups.values()))["members"])
+    members = [groups[group]["members"] if group in groups else 0 for group in GROUPS]
+    return " + ".join("devices" if size is None else str(size) for size in members)
 
 
 def _runway_text(reach: Runway) -> str:

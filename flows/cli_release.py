@@ -103,7 +103,8 @@ def release(
     for name in ("config", "columns", "engine", "home", "as_json"):
         given.pop(name, None)
     require(engine == "duckdb", "engine must be duckdb", repr(engine), "it is the only one yet")
-    request = build_request(config, given, columns or []).at(datetime.now(UTC))
+    settings = read_settings(config, given, columns or [])
+    request = ReleaseRequest.model_validate(settings).at(datetime.now(UTC))
     place = configure(home, quiet=True)
     identify(request, place)  # what is refused anyway is refused before Prefect starts
     console = Console(stderr=True, quiet=as_json, highlight=False)
@@ -117,7 +118,9 @@ def release(
         _say_collecting(outcome.folder, request, as_json)
         return
     # A replay of an old release is still that release, however long ago it expired.
-    checks = _verify(outcome.folder, place, None, 0, with_measurements=True, may_be_expired=True)[1]
+    checks = verify_folder(
+        outcome.folder, place, None, 0, with_measurements=True, may_be_expired=True
+    )[1]
     if as_json:
         facts = {"checks": [check.name for check in checks], "steps": progress.seconds}
         typer.echo(json.dumps({**outcome.model_dump(mode="json"), **facts}))
@@ -125,7 +128,7 @@ def release(
         show_head(outcome.folder, len(checks))
 
 
-def build_request(config: Path | None, given: dict[str, Any], columns: list[str]) -> ReleaseRequest:
+def read_settings(config: Path | None, given: dict[str, Any], columns: list[str]) -> dict[str, Any]:
     """Put the settings of a file and of the command line together; the latter win."""
     settings: dict[str, Any] = {}
     if config is not None:
@@ -140,7 +143,7 @@ def build_request(config: Path | None, given: dict[str, Any], columns: list[str]
         mapping[name] = column or None
     if mapping:
         settings["columns"] = mapping
-    return ReleaseRequest.model_validate({**settings, **given})
+    return {**settings, **given}
 
 
 def _say_collecting(folder: Path, request: ReleaseRequest, as_json: bool) -> None:
@@ -228,7 +231,7 @@ def verify(
     """Check signature, hashes, schema, sequence and expiry, and recompute the list."""
     place = Home.open(home)
     folder = newest_folder(folder)
-    manifest, checks = _verify(
+    manifest, checks = verify_folder(
         folder, place, key, min_sequence, measurements=measurements, with_measurements=key is None
     )
     if as_json:
@@ -241,7 +244,7 @@ def verify(
     console.print(f"Release {manifest['release_id']} is what its publisher signed.")
 
 
-def _verify(
+def verify_folder(
     folder: Path,
     home: Home,
     key: Path | None,

@@ -13,17 +13,18 @@ from tasks.orchestrated import (
     judge_and_revise,
     project,
 )
-from tasks.reprocess import ReprocessRequest
+from tasks.reprocess import ReprocessRequest, has_estimates
 
 
 @flow(name="reprocess", persist_result=False)
 def reprocess(request: ReprocessRequest) -> Path:
     """Do the post-processing of a published release again; publish a revision if it differs."""
     release = find_release(request)
-    denoise(release)
-    blend(release)
-    project(release)
-    estimate_intervals(release)
-    check_groups_agree(release)
+    if has_estimates(release):
+        denoise(release)
+        blend(release)
+        project(release)
+        estimate_intervals(release)
+        check_groups_agree(release)
     folder: Path = judge_and_revise(release, request)
     return folder

@@ -12,7 +12,7 @@ from tasks.ledger_rules import Kind
 from tasks.log_files import BadInput
 from tasks.publish import withhold
 from tasks.quality import GateRefused
-from tasks.run import Run
+from tasks.run import LogRun
 
 _A_WEEK = 7 * 24 * 3600
 
@@ -24,7 +24,7 @@ class SignOff(RunInput):
     reason: str = Field("", description="Why not, if it is withheld for good.")
 
 
-def wait_for_sign_off(run: Run) -> None:
+def wait_for_sign_off(run: LogRun) -> None:
     """Ask whether to publish, if the request wants that and it was not published before."""
     if not run.request.sign_off or run.state.has(Kind.PUBLISHED):
         return

@@ -3,8 +3,8 @@
 from prefect import flow
 from pydantic import Field
 
-from tasks.orchestrated import check_publication, published_folders
 from tasks.log_request import Form
+from tasks.orchestrated import check_publication, published_folders
 
 
 class VerifyRequest(Form):

@@ -27,13 +27,13 @@ from tasks.policy import Charge
 from tasks.processing import cross_check_of, published_listing
 from tasks.publish import published_folder
 from tasks.quality import Verdict
-from tasks.run import Release, Run
+from tasks.run import LogRun, Release, Run
 
 _SHOWN = 20
 _BAR_HEIGHT, _CHART_WIDTH, _TEXT_WIDTH = 22, 720, 260
 
 
-def show_identity(run: Run) -> None:
+def show_identity(run: LogRun) -> None:
     """Say which release this is."""
     parameters = run.request.measurement_parameters()
     rows = [f"| {name} | {value} |" for name, value in parameters.items()]
@@ -46,7 +46,7 @@ def show_identity(run: Run) -> None:
     )
 
 
-def show_ingest(run: Run) -> None:
+def show_ingest(run: LogRun) -> None:
     """Say what was read, without how much of it."""
     normalisation = run.request.measurement_parameters()["normalisation"]
     name = run.request.log.name
@@ -81,7 +81,7 @@ def show_cohorts(run: Run) -> None:
     )
 
 
-def show_budget(run: Run) -> None:
+def show_budget(run: LogRun) -> None:
     """Say what everybody paid, and how far the budget reaches."""
     groups = run.reservation["groups"]
     rows = [

@@ -9,7 +9,7 @@ from tasks.engine import Engine, open_warehouse
 from tasks.keys import Keyring
 from tasks.ledger_rules import Entry, Kind
 from tasks.normalisation import normalise_records
-from tasks.run import Run
+from tasks.run import LogRun, Run
 
 _WORDS = 2**64
 # Sorts after every hexadecimal digit: the limit that lets everybody pass.
@@ -38,6 +38,12 @@ def choose_cohorts(run: Run) -> None:
 
 def assign_groups(engine: Engine, run: Run) -> None:
     """Fill `candidates`: who serves in this epoch and in which group."""
+    keyed_accounts(engine, run)
+    engine.step("candidates", **_limits(run))
+
+
+def keyed_accounts(engine: Engine, run: LogRun) -> None:
+    """Fill `accounts`: every member's account, and the keyed hashes that decide for them."""
     request, keys = run.request, Keyring.open(run.home)
     pads = {"account": keys.account.pads(), "cohort": keys.cohort.pads()}
     engine.put(
@@ -51,12 +57,19 @@ def assign_groups(engine: Engine, run: Run) -> None:
         ),
     )
     engine.step("accounts", context="/".join((request.product, request.epoch, request.locale)))
-    engine.step("candidates", **_limits(run))
+
+
+def rotation_limits(run: LogRun) -> dict[str, str]:
+    """Return the hashes between which a person's turn is now."""
+    slot, n_slots = run.epoch.index % run.request.rotation, run.request.rotation
+    return {
+        "slot_from": hex_below(Fraction(slot, n_slots)),
+        "slot_below": hex_below(Fraction(slot + 1, n_slots)),
+    }
 
 
 def _limits(run: Run) -> dict[str, Any]:
     request, params = run.request, run.request.params()
-    slot, n_slots = run.epoch.index % request.rotation, request.rotation
     source = request.optin_source
     by_hash = source.startswith("hash ")
     return {
@@ -64,9 +77,8 @@ def _limits(run: Run) -> dict[str, Any]:
         "optin_below": hex_below(Fraction(source.removeprefix("hash "))) if by_hash else "",
         "everybody_opts_in": source == "everybody in the log",
         "headlist_below": hex_below(params.headlist_user_fraction),
-        "slot_from": hex_below(Fraction(slot, n_slots)),
-        "slot_below": hex_below(Fraction(slot + 1, n_slots)),
         "optin_only": request.clients == "reports",
+        **rotation_limits(run),
     }
 
 

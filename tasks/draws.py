@@ -19,7 +19,7 @@ from tasks.listing import Listing
 from tasks.measurements import draw_once, load_measurement
 from tasks.postprocess_common import candidate_listing
 from tasks.processing import published_listing
-from tasks.run import Run
+from tasks.run import LogRun, Run
 from tasks.spending import sealed_file
 
 
@@ -133,7 +133,7 @@ def reports_table(counts: IntArray) -> pa.Table:
     return pa.table({"cell": np.arange(len(counts)), "n_reports": counts.astype(np.int64)})
 
 
-def discard_private_tables(run: Run) -> None:
+def discard_private_tables(run: LogRun) -> None:
     """Remove the log's tables once nothing will be drawn from them any more."""
     if not run.needs_the_log:
         shutil.rmtree(run.home.warehouse(run.release_id), ignore_errors=True)

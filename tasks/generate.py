@@ -1,39 +1,25 @@
-"""Write a synthetic search log as text: Parquet, or TSV in the format of AOL's log.
+"""Make a synthetic search log and write it as text: Parquet, or TSV in the format of AOL's log."""
 
-Queries and urls are spelled from their numbers by two lookups in small tables of syllables and
-one join, for a whole batch at a time.
-"""
-
-import gzip
-import io
-import itertools
 import os
-import uuid
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
-import pyarrow.parquet as pq
 
 from hybriddp.arrays import IntArray
-from hybriddp.errors import InvalidParameter, require
-from hybriddp.populations import Population, study_rng
+from hybriddp.errors import require
+from hybriddp.populations import POPULATIONS, Population, study_rng
+from hybriddp.search_log import SearchLog
 from hybriddp.synthetic_log import LogBatch, RecordsPerUser, sample_log
-
-SCHEMA = pa.schema(
-    [
-        pa.field("AnonID", pa.int64(), nullable=False),
-        pa.field("Query", pa.string(), nullable=False),
-        pa.field("QueryTime", pa.timestamp("s"), nullable=False),
-        pa.field("ItemRank", pa.int16()),
-        pa.field("ClickURL", pa.string()),
-    ]
+from hybriddp.synthetic_sessions import (
+    N_USERS,
+    WORLD_SIZE,
+    SessionWorld,
+    draw_session_world,
 )
+from tasks.log_writer import SCHEMA, LogSummary, write_batches
+from tasks.spelling import N_TEXTS, Speller
 
 # JPC19 figure 9: AOL's nine most frequent queries.
 NAMED_QUERIES = (
@@ -41,66 +27,25 @@ NAMED_QUERIES = (
     "myspace", "ebay",
 )  # fmt: skip
 
-_Write = Callable[[pa.RecordBatch], None]
-
 # The log starts when AOL's did, 2006-03-01 00:00:00 UTC, in seconds since 1970.
 LOG_START = 1_141_171_200
 # AOL's ids start at 142 and have gaps; so do ours, and they are nobody's position in the file.
 FIRST_ANON_ID, ANON_ID_STEP = 142, 37
 
-# One or more consonants and one vowel: however syllables are strung together, they can be read
-# off again, so different numbers never give the same text.
-CONSONANTS = ("b", "br", "c", "d", "f", "h", "l", "m", "n", "pl", "pr", "r", "s", "st", "t", "v")
-SYLLABLES = tuple(map("".join, itertools.product(CONSONANTS, "aeio")))
-STEMS = tuple(map("".join, itertools.product(SYLLABLES, repeat=2)))
 # What follows the stem of a query or of a url; the ending's first syllable decides its form.
 QUERY_FORMS = (" {}{}", "n {}{}", "{}{}", "s {}{}", " in {}{}", "{} {}", " {}{}s", "{}{}.com")
+WORD_FORMS = ("{}{}", "{}{}n", "{}{}", "{}{}s")
 URL_FORMS = ("{}{}.com", "{}{}.com", "{}{}.com", "{}{}.org", "{}{}.com", "{}{}.net")
-# A text is a stem and an ending, 12 bits of its number each.
-_ENDING_BITS = 12
-_ENDING_MASK = 2**_ENDING_BITS - 1
-N_TEXTS = len(STEMS) << _ENDING_BITS
-# Odd, so that multiplying by it permutes the numbers below N_TEXTS and neighbours look unrelated.
-_SCRAMBLE = 10_368_889
+
+SESSIONS = "sessions"
+DEFAULT_RECORDS_PER_USER: RecordsPerUser = "many"
+DEFAULT_NO_CLICK_SHARE = 0.3
 
 
-@dataclass(frozen=True, slots=True)
-class LogSummary:
-    """What was written."""
-
-    rows: int
-    users: int
-    bytes: int
-
-
-class _Speller:
-    """Gives every number below N_TEXTS a text of its own, by two lookups and one join."""
-
-    def __init__(self, prefix: str, forms: tuple[str, ...], named: list[str]) -> None:
-        # The named texts follow the stems; their ending is the empty one after the endings.
-        self._stems = pa.array([prefix + stem for stem in STEMS] + named)
-        pairs = itertools.product(enumerate(SYLLABLES), SYLLABLES)
-        endings = [forms[i % len(forms)].format(first, second) for (i, first), second in pairs]
-        self._endings = pa.array([*endings, ""])
-
-    def spell(self, numbers: IntArray, rows_named: IntArray, names: IntArray) -> pa.StringArray:
-        """Spell numbers, -1 as null, but rows_named as the named texts with the numbers names."""
-        scrambled = numbers * _SCRAMBLE
-        stems = (scrambled >> _ENDING_BITS) & _ENDING_MASK
-        endings = scrambled & _ENDING_MASK
-        stems[rows_named] = len(STEMS) + names
-        endings[rows_named] = len(STEMS)
-        is_null = numbers < 0
-        return pc.binary_join_element_wise(
-            self._stems.take(pa.array(stems, mask=is_null)),
-            self._endings.take(pa.array(endings)),
-            "",
-        )
-
-
-_QUERIES = _Speller("", QUERY_FORMS, list(NAMED_QUERIES))
+_QUERIES = Speller("", QUERY_FORMS, list(NAMED_QUERIES))
+_WORDS = Speller("", WORD_FORMS, list(NAMED_QUERIES))
 _NAMED_SITES = [query.removeprefix("www.").removesuffix(".com") for query in NAMED_QUERIES]
-_URLS = _Speller("http://www.", URL_FORMS, [f"http://www.{site}.com" for site in _NAMED_SITES])
+_URLS = Speller("http://www.", URL_FORMS, [f"http://www.{site}.com" for site in _NAMED_SITES])
 
 
 def spell_queries(query_ids: IntArray) -> pa.StringArray:
@@ -120,6 +65,29 @@ def spell_urls(query_ids: IntArray, url_ids: IntArray, n_urls: int) -> pa.String
     return _URLS.spell(sites, rows_named, query_ids[rows_named])
 
 
+def spell_words(words: IntArray, n_right: int) -> pa.StringArray:
+    """Return the text of each keyword, without a space; different words have different texts.
+
+    Words from n_right on are misspellings of the first ones: their last letter is doubled, which
+    no right word has but yahoo, and there is no yaho.
+    """
+    numbers = words % n_right
+    rows_named = np.flatnonzero(numbers < len(NAMED_QUERIES))
+    texts = _WORDS.spell(numbers, rows_named, numbers[rows_named])
+    slips = pc.if_else(pa.array(words >= n_right), pc.utf8_slice_codeunits(texts, -1), "")
+    return pc.binary_join_element_wise(texts, slips, "")
+
+
+def spell_sites(sites: IntArray) -> pa.StringArray:
+    """Return the text of each site, null where it is -1; different sites have different texts.
+
+    Two named queries may want the same site; then it is that of the first.
+    """
+    first_named = [_NAMED_SITES.index(site) for site in dict.fromkeys(_NAMED_SITES)]
+    rows_named = np.flatnonzero(np.isin(sites, first_named))
+    return _URLS.spell(sites, rows_named, sites[rows_named])
+
+
 def spell_batch(batch: LogBatch, n_urls: int) -> pa.RecordBatch:
     """Return the rows of a batch as they stand in a log."""
     item_rank = batch.item_rank
@@ -133,71 +101,25 @@ def spell_batch(batch: LogBatch, n_urls: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
 
-@contextmanager
-def _open_parquet(file: io.BufferedIOBase) -> Iterator[_Write]:
-    # Texts rarely repeat within a row group and ids ascend, so dictionaries would only cost time.
-    with pq.ParquetWriter(
-        file,
-        SCHEMA,
-        use_dictionary=["ItemRank"],
-        column_encoding={name: "DELTA_BINARY_PACKED" for name in ("AnonID", "QueryTime")},
-    ) as writer:
-        yield writer.write_batch
-
-
-@contextmanager
-def _open_tsv(file: io.BufferedIOBase) -> Iterator[_Write]:
-    options = pa.csv.WriteOptions(
-        include_header=False,  # pyarrow would quote it
-        delimiter="\t",
-        quoting_style="none",
-        batch_size=8_192,  # rows per write: faster than the default, and still in the cache
+def spell_block(block: SearchLog, world: SessionWorld) -> pa.RecordBatch:
+    """Return the rows of a part of a session log as they stand in a log: keywords with spaces."""
+    queries, places = np.unique(block.queries, return_inverse=True)
+    counts = block.words.counts[queries]
+    ends = np.cumsum(counts)
+    inside = np.arange(ends[-1]) - np.repeat(ends - counts, counts)
+    words = block.words.words[np.repeat(block.words.starts[queries], counts) + inside]
+    texts = pa.ListArray.from_arrays(
+        pa.array(np.append(0, ends), pa.int32()), spell_words(words, world.vocabulary.n_right)
     )
-    file.write(("\t".join(SCHEMA.names) + "\n").encode())
-    with pa.csv.CSVWriter(file, SCHEMA, write_options=options) as writer:
-        yield writer.write_batch
-
-
-@contextmanager
-def _open_gzip_tsv(file: io.BufferedIOBase) -> Iterator[_Write]:
-    # No name and no time in the header: same arguments, same bytes.
-    with (
-        gzip.GzipFile(filename="", mode="wb", compresslevel=1, fileobj=file, mtime=0) as zipped,
-        _open_tsv(zipped) as write,
-    ):
-        yield write
-
-
-_OPENERS = {
-    ".parquet": _open_parquet,
-    ".tsv": _open_tsv,
-    ".txt": _open_tsv,
-    ".tsv.gz": _open_gzip_tsv,
-    ".txt.gz": _open_gzip_tsv,
-}
-
-
-def _opener_for(target: Path) -> Callable[[io.BufferedIOBase], AbstractContextManager[_Write]]:
-    require(target.parent.is_dir(), "the log's directory must exist", target.parent, "create it")
-    for suffix, opener in _OPENERS.items():
-        if target.name.lower().endswith(suffix):
-            return opener
-    raise InvalidParameter(
-        f"the log's name must end in a known suffix, got {target.name!r}; "
-        f"use one of {', '.join(_OPENERS)}."
-    )
-
-
-@contextmanager
-def _appearing_whole(path: Path) -> Iterator[io.BufferedIOBase]:
-    """Open a file that takes its name only when it is complete, and vanishes on failure."""
-    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
-    try:
-        with partial.open("xb") as file:
-            yield file
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    ranks = world.ranks(block.queries, block.urls)
+    columns = [
+        pa.array(FIRST_ANON_ID + ANON_ID_STEP * block.users),
+        pc.binary_join(texts, " ").take(pa.array(places)),
+        pa.array(LOG_START + block.seconds).view(pa.timestamp("s")),
+        pa.array(ranks.astype(np.int16), mask=block.urls < 0),
+        spell_sites(block.urls),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
 
 def _check_texts_suffice(population: Population) -> None:
@@ -227,8 +149,6 @@ def write_log(
     Args:
         progress: Called after each batch with the number of rows just written.
     """
-    target = Path(path)
-    opener = _opener_for(target)
     _check_texts_suffice(population)
     batches = sample_log(
         population,
@@ -237,13 +157,65 @@ def write_log(
         records_per_user=records_per_user,
         no_click_share=no_click_share,
     )
-    n_rows = 0
-    with _appearing_whole(target) as file:
-        with opener(file) as write:
-            for batch in batches:
-                write(spell_batch(batch, population.n_urls))
-                n_rows += len(batch)
-                if progress is not None:
-                    progress(len(batch))
-        n_bytes = file.tell()
-    return LogSummary(rows=n_rows, users=n_users, bytes=n_bytes)
+    spelled = (spell_batch(batch, population.n_urls) for batch in batches)
+    return write_batches(spelled, n_users, path, progress)
+
+
+def write_session_log(
+    n_users: int,
+    path: str | os.PathLike[str],
+    *,
+    seed: int,
+    world_size: int = WORLD_SIZE,
+    progress: Callable[[int], None] | None = None,
+) -> LogSummary:
+    """Write a synthetic log with keywords and sessions to path, as write_log does.
+
+    It is what draw_session_log draws with the generator of this seed. Memory is that of the world
+    and of one block of users.
+    """
+    batches = _session_batches(n_users, world_size, study_rng(seed))
+    return write_batches(batches, n_users, path, progress)
+
+
+def _session_batches(
+    n_users: int, world_size: int, rng: np.random.Generator
+) -> Iterator[pa.RecordBatch]:
+    # A generator, so that no world is drawn for a path that cannot be written.
+    require(n_users >= 1, "n_users must be >= 1", n_users, "ask for at least one user")
+    world = draw_session_world(rng=rng, size=world_size)
+    for block in world.draw_blocks(n_users, rng=rng):
+        yield spell_block(block, world)
+
+
+def generate_log(
+    kind: str,
+    n_users: int | None,
+    path: str | os.PathLike[str],
+    *,
+    seed: int,
+    records_per_user: RecordsPerUser | None = None,
+    no_click_share: float | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> LogSummary:
+    """Write the synthetic log of this kind; None stands for the kind's own number."""
+    if kind == SESSIONS:
+        require(
+            records_per_user is None and no_click_share is None,
+            "sessions must decide themselves how many records and clicks a user has",
+            "another wish",
+            "leave records and no_click_share out",
+        )
+        return write_session_log(
+            N_USERS if n_users is None else n_users, path, seed=seed, progress=progress
+        )
+    population = POPULATIONS[kind](rng=study_rng(seed))
+    return write_log(
+        population,
+        population.n_users if n_users is None else n_users,
+        path,
+        seed=seed,
+        records_per_user=records_per_user or DEFAULT_RECORDS_PER_USER,
+        no_click_share=DEFAULT_NO_CLICK_SHARE if no_click_share is None else no_click_share,
+        progress=progress,
+    )

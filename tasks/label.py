@@ -17,8 +17,8 @@ def write_label(facts: Mapping[str, Any], params: BlenderParams) -> str:
     groups = facts["guarantees"]
     rows = "\n".join(
         f"| {terms['people']:,} people, who {terms['role']} | {terms['trusts']} | "
-        f"{_number(terms['epsilon_nano'], EPSILON_UNITS)} | "
-        f"{_number(terms['delta_atto'], DELTA_UNITS)} |"
+        f"{number_of(terms['epsilon_nano'], EPSILON_UNITS)} | "
+        f"{number_of(terms['delta_atto'], DELTA_UNITS)} |"
         for terms in (groups[group] for group in GROUPS if group in groups)
     )
     sections = [
@@ -32,7 +32,7 @@ def write_label(facts: Mapping[str, Any], params: BlenderParams) -> str:
         "have become more than e^epsilon times as likely, but for a chance of delta. The promise "
         f"compares {facts['guarantees']['S']['neighbours']}.",
         _membership(facts["parameters"]["optin"], facts["parameters"]["clients"]),
-        _lifetime(facts["cap"]),
+        lifetime_promise(facts["cap"]),
         "**What it does not promise.** It hides what a person searched for, not that there are "
         "people who search; a fact about very many people can be learnt without learning about "
         "one. How long the computation took is not hidden. A quality gate refuses bad logs before "
@@ -69,7 +69,8 @@ def _membership(optin: str, clients: str) -> str:
     return "**Who took part.** " + " ".join(sentences)
 
 
-def _lifetime(cap: Mapping[str, Any]) -> str:
+def lifetime_promise(cap: Mapping[str, Any]) -> str:
+    """Say what the ledger keeps for everybody, over all releases."""
     policy = Policy(Charge(cap["cap_epsilon_nano"], cap["cap_delta_atto"]), cap["window_days"])
     if policy.window_days is None:
         return (
@@ -83,5 +84,6 @@ def _lifetime(cap: Mapping[str, Any]) -> str:
     )
 
 
-def _number(units: int, per_one: int) -> str:
+def number_of(units: int, per_one: int) -> str:
+    """Return whole units of the ledger as the number that they stand for."""
     return f"{float(Fraction(units, per_one)):g}"

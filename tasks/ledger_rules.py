@@ -31,6 +31,8 @@ class Kind(StrEnum):
     ERASED = "ERASED"
 
 
+# Rows that put something on the public shelf.
+PUBLICATIONS = (Kind.PUBLISHED, Kind.REVISED)
 # Rows that stand for themselves; each is its own "attempt" of no release.
 NOTES = (Kind.POLICY, Kind.OPTED_OUT, Kind.OPTED_IN, Kind.ERASED)
 

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from importlib.metadata import version
 from typing import Any
@@ -11,7 +12,7 @@ import pyarrow.compute as pc
 from hybriddp.clients import client_mechanism, reports_per_client
 from hybriddp.crosscheck import CrossCheck
 from hybriddp.package import canonical_json
-from tasks.groups import CLIENTS, GROUPS, HEADLIST, HISTOGRAM
+from tasks.groups import CLIENTS, HEADLIST, HISTOGRAM
 from tasks.ledger_rules import Entry, Kind
 from tasks.measurements import load_measurement
 from tasks.postprocess import strategy_of
@@ -37,12 +38,17 @@ def code_version() -> str:
     return version("hybriddp")
 
 
-def build_manifest(
-    release: Release, publication: Entry, tables: Tables, files: Mapping[str, bytes]
-) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a product publishes: files by name, and the manifest's fields about them."""
+
+    files: Mapping[str, bytes]
+    facts: Mapping[str, Any]
+
+
+def build_manifest(release: Release, publication: Entry, made: Content) -> dict[str, Any]:
     """Describe a publication; everything comes from the ledger and the measurements."""
     reserved, facts = release.reservation, publication.payload
-    n_clients = count_clients(release)
     created = datetime.fromisoformat(facts["created"])
     expires = created + timedelta(days=facts["settings"]["valid_days"])
     return {
@@ -59,8 +65,25 @@ def build_manifest(
         "expires": expires.isoformat(timespec="seconds"),
         "code_version": facts["code_version"],
         "parameters": reserved["parameters"],
-        "guarantees": _guarantees(reserved, n_clients),
         "cap": reserved["policy"],
+        "measurements": {
+            group: drawn.payload["sha256"]
+            for group in reserved["groups"]
+            if (drawn := release.state.find(Kind.DRAWN, group)) is not None
+        },
+        "ledger": {"seq": publication.seq, "hash": publication.hash},
+        "files": {
+            name: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+            for name, data in sorted(made.files.items())
+        },
+        **made.facts,
+    }
+
+
+def head_list_facts(release: Release, tables: Tables) -> dict[str, Any]:
+    """Return the fields of a head list's manifest."""
+    return {
+        "guarantees": _guarantees(release.reservation, count_clients(release)),
         "interval_method": strategy_of(facts_of(release)).INTERVAL_METHOD,
         "cross_check": describe_check(cross_check_of(release)),
         "decimals": tables.decimals,
@@ -71,16 +94,6 @@ def build_manifest(
             "other_queries": tables.other_queries,
         },
         "blocked_queries": tables.n_blocked,
-        "measurements": {
-            group: drawn.payload["sha256"]
-            for group in GROUPS
-            if (drawn := release.state.find(Kind.DRAWN, group)) is not None
-        },
-        "ledger": {"seq": publication.seq, "hash": publication.hash},
-        "files": {
-            name: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-            for name, data in sorted(files.items())
-        },
     }
 
 

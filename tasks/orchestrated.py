@@ -22,14 +22,15 @@ from prefect.runtime import deployment, flow_run
 from hybriddp.errors import HybridDPError
 from tasks import artifacts, shelf, steps
 from tasks import reprocess as reprocessing
+from tasks.checks import Check
 from tasks.home import Home, write_whole
 from tasks.keys import read_public_key
 from tasks.publish import revise
 from tasks.reprocess import ReprocessRequest
 from tasks.request import ReleaseRequest
-from tasks.run import Release, Run
+from tasks.run import LogRun, Release, Run
 from tasks.run import identify as identify_run
-from tasks.verify import Check, verify_publication
+from tasks.verify import verify_publication
 
 R = TypeVar("R")
 S = TypeVar("S", bound=Release)
@@ -48,7 +49,7 @@ class StepFailed(HybridDPError):
     """A step failed in a way that nobody foresaw; its message might quote private data."""
 
 
-def _guarded(title: str, home: Home, function: Callable[[], R]) -> R:
+def guarded(title: str, home: Home, function: Callable[[], R]) -> R:
     """Run a step; keep an unforeseen error's text in the private zone and raise only its class."""
     listener = announce.get()
     if listener is not None:
@@ -79,7 +80,7 @@ def _is_unforeseen(_task: Any, _run: Any, state: Any) -> bool:
     return True
 
 
-def _step(
+def step(
     title: str,
     function: Callable[[S], Any],
     show: Callable[[S], None] | None = None,
@@ -87,6 +88,8 @@ def _step(
     retries: int = 0,
     writes_ledger: bool = False,
 ) -> Callable[[S], Any]:
+    """Make a Prefect task of a step: it runs guarded, and shows what it did."""
+
     @task(
         name=title,
         retries=retries,
@@ -98,7 +101,7 @@ def _step(
     @functools.wraps(function)
     def run_step(run: S) -> Any:
         with ledger_turn() if writes_ledger else nullcontext():
-            result = _guarded(title, run.home, lambda: function(run))
+            result = guarded(title, run.home, lambda: function(run))
         if show is not None:
             show(run)
         return result
@@ -129,12 +132,12 @@ def identify(request: ReleaseRequest) -> Run:
     home = Home.open()
     # A retry days later must still mean the week that it was scheduled for.
     moment = flow_run.scheduled_start_time or datetime.now(UTC)
-    run = _guarded("identify", home, lambda: identify_run(request.at(moment), home))
+    run = guarded("identify", home, lambda: identify_run(request.at(moment), home))
     artifacts.show_identity(run)
     return run
 
 
-def _judge_log(run: Run) -> None:
+def _judge_log(run: LogRun) -> None:
     artifacts.show_gate(run, steps.judge_log(run), "gate-raw-log")
 
 
@@ -154,49 +157,45 @@ def _publish(run: Run) -> Any:
     return steps.publish(run, run.request.publishing)
 
 
-ingest = _step("ingest", steps.ingest, artifacts.show_ingest)
-judge_log = _step("judge the log", _judge_log)
-choose_cohorts = _step("choose cohorts", steps.choose_cohorts, artifacts.show_cohorts)
-reserve = _step("reserve budget", steps.reserve, artifacts.show_budget, writes_ledger=True)
-draw_head_list = _step(
+ingest = step("ingest", steps.ingest, artifacts.show_ingest)
+judge_log = step("judge the log", _judge_log)
+choose_cohorts = step("choose cohorts", steps.choose_cohorts, artifacts.show_cohorts)
+reserve = step("reserve budget", steps.reserve, artifacts.show_budget, writes_ledger=True)
+draw_head_list = step(
     "draw head list", steps.draw_head_list, artifacts.show_head_list_draw, writes_ledger=True
 )
-draw_optin_histogram = _step(
-    "draw opt-in histogram", steps.draw_optin_histogram, writes_ledger=True
-)
-trim_head_list = _step("trim head list", steps.trim_head_list, artifacts.show_histogram, retries=2)
-publish_package = _step(
+draw_optin_histogram = step("draw opt-in histogram", steps.draw_optin_histogram, writes_ledger=True)
+trim_head_list = step("trim head list", steps.trim_head_list, artifacts.show_histogram, retries=2)
+publish_package = step(
     "publish collection package", steps.publish_package, artifacts.show_package, retries=2
 )
-collect_reports = _step("collect client reports", _collect_reports, writes_ledger=True)
-discard_private_tables = _step("discard the log's tables", steps.discard_private_tables, retries=2)
-denoise = _step(
+collect_reports = step("collect client reports", _collect_reports, writes_ledger=True)
+discard_private_tables = step("discard the log's tables", steps.discard_private_tables, retries=2)
+denoise = step(
     "denoise", steps.denoise_reports, artifacts.show_estimates("client-records"), retries=2
 )
-blend = _step(
-    "blend", steps.blend_estimates, artifacts.show_estimates("blended-records"), retries=2
-)
-project = _step(
+blend = step("blend", steps.blend_estimates, artifacts.show_estimates("blended-records"), retries=2)
+project = step(
     "project", steps.project_estimates, artifacts.show_estimates("projected-records"), retries=2
 )
-estimate_intervals = _step(
+estimate_intervals = step(
     "estimate intervals",
     steps.estimate_intervals,
     artifacts.show_estimates("published-records"),
     retries=2,
 )
-check_groups_agree = _step(
+check_groups_agree = step(
     "cross-check the groups", steps.check_groups_agree, artifacts.show_cross_check, retries=2
 )
-judge_release = _step("judge the published list", _judge_release)
-publish = _step("publish", _publish, artifacts.show_publication, writes_ledger=True)
+judge_release = step("judge the published list", _judge_release)
+publish = step("publish", _publish, artifacts.show_publication, writes_ledger=True)
 
 
 @task(name="find release", cache_policy=NO_CACHE, persist_result=False)
 def find_release(request: ReprocessRequest) -> Release:
     """Find a published release."""
     home = Home.open()
-    return _guarded("find release", home, lambda: reprocessing.find(request, home))
+    return guarded("find release", home, lambda: reprocessing.find(request, home))
 
 
 @task(name="judge and revise", cache_policy=NO_CACHE, persist_result=False)
@@ -205,19 +204,19 @@ def judge_and_revise(release: Release, request: ReprocessRequest) -> Path:
 
     def work() -> Path:
         settings = reprocessing.settings_for(release, request)
-        verdict = steps.judge_release(release, settings)
+        verdict = reprocessing.judge(release, settings)
         artifacts.show_gate(release, verdict, "gate-published-list")
         return revise(release, settings)
 
     with ledger_turn():
-        return _guarded("judge and revise", release.home, work)
+        return guarded("judge and revise", release.home, work)
 
 
 @task(name="find publications", cache_policy=NO_CACHE, persist_result=False)
 def published_folders(release_id: str | None) -> list[Path]:
     """Return the folders to check: those of one release, or the newest of every product."""
     home = Home.open()
-    return _guarded("find publications", home, lambda: shelf.folders_to_check(home, release_id))
+    return guarded("find publications", home, lambda: shelf.folders_to_check(home, release_id))
 
 
 @task(name="check publication", cache_policy=NO_CACHE, persist_result=False, retries=2)
@@ -229,6 +228,6 @@ def check_publication(folder: Path) -> None:
         key = read_public_key(home.public / "signing.pub")
         return verify_publication(home, folder, key)
 
-    checks = _guarded("check publication", home, work)
+    checks = guarded("check publication", home, work)
     rows = [{"check": check.name, "result": check.detail} for check in checks]
     artifacts.show_checks(folder, rows)

@@ -6,7 +6,7 @@ from typing import Literal
 from tasks.collection import collection_id
 from tasks.log_request import Form
 from tasks.publish import published_folder
-from tasks.run import Run
+from tasks.run import LogRun, Run
 
 
 class Outcome(Form):
@@ -18,7 +18,7 @@ class Outcome(Form):
     folder: Path
 
     @classmethod
-    def published(cls, run: Run) -> "Outcome":
+    def published(cls, run: LogRun) -> "Outcome":
         """The list is on the public shelf."""
         return cls._of(run, "published", published_folder(run))
 
@@ -28,7 +28,9 @@ class Outcome(Form):
         return cls._of(run, "collecting", run.home.collection(collection_id(run)))
 
     @classmethod
-    def _of(cls, run: Run, status: Literal["published", "collecting"], folder: Path) -> "Outcome":
+    def _of(
+        cls, run: LogRun, status: Literal["published", "collecting"], folder: Path
+    ) -> "Outcome":
         return cls(
             status=status,
             release_id=run.release_id,

@@ -17,6 +17,7 @@ from tasks.ledger_rules import Entry, Kind
 from tasks.policy import DELTA_UNITS, Charge, Policy, current_policy
 from tasks.run import live_reservations
 from tasks.spending import Spent, history, put_spending, total
+from tasks.zealous_request import is_zealous
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ def runway(home: Home, *, with_pld: bool = False) -> Runway:
                 most = pc.index(spending["epsilon"], pc.max(spending["epsilon"])).as_py()
                 pld = _pld(engine, home, entries, spending["account"][most].as_py(), policy)
     reservations = live_reservations(entries)
-    asked = _dearest(reservations[-1]) if reservations else None
+    asked = dearest(reservations[-1]) if reservations else None
     return Runway(
         policy,
         spending.num_rows,
@@ -136,11 +137,14 @@ def _pld(
     return compose_pld(drawn, policy.cap.delta / DELTA_UNITS) if drawn else 0.0
 
 
-def _dearest(reservation: Entry) -> Charge:
+def dearest(reservation: Entry) -> Charge:
+    """Return what the most charged person of a release paid."""
     groups = reservation.payload["groups"].values()
+    # Nobody is in two groups of a head list; everybody is in all histograms of a release.
+    add = sum if is_zealous(reservation.payload["parameters"]) else max
     return Charge(
-        max(terms["epsilon_nano"] for terms in groups),
-        max(terms["delta_atto"] for terms in groups),
+        add(terms["epsilon_nano"] for terms in groups),
+        add(terms["delta_atto"] for terms in groups),
     )
 
 

@@ -50,10 +50,10 @@ class Tables:
     def files(self) -> dict[str, bytes]:
         """Return the data files by name."""
         return {
-            "head_list.parquet": _parquet(self.head_list),
-            "head_list.jsonl": _jsonl(self.head_list, self.decimals),
-            "trends.parquet": _parquet(self.trends),
-            "trends.jsonl": _jsonl(self.trends, self.decimals),
+            "head_list.parquet": parquet_bytes(self.head_list),
+            "head_list.jsonl": jsonl_bytes(self.head_list, self.decimals),
+            "trends.parquet": parquet_bytes(self.trends),
+            "trends.jsonl": jsonl_bytes(self.trends, self.decimals),
         }
 
 
@@ -145,13 +145,15 @@ def _rounded(value: float, decimals: int) -> float:
     return float(Decimal(value).quantize(step, rounding=ROUND_HALF_EVEN))
 
 
-def _parquet(table: pa.Table) -> bytes:
+def parquet_bytes(table: pa.Table) -> bytes:
+    """Return a table's file, in a form that does not depend on its history."""
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="snappy", store_schema=False)
     return bytes(sink.getvalue())
 
 
-def _jsonl(table: pa.Table, decimals: int) -> bytes:
+def jsonl_bytes(table: pa.Table, decimals: int = 0) -> bytes:
+    """Return a table's rows as JSON, probabilities with fixed decimals."""
     lines = [_json_line(row, decimals) for row in table.to_pylist()]
     return "".join(line + "\n" for line in lines).encode()
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from tasks import head_list_product, zealous_product
 from tasks.home import Home
 from tasks.ledger_rules import Kind
 from tasks.log_request import Form
@@ -13,10 +14,13 @@ from tasks.processing import (
     project_estimates,
     trim_head_list,
 )
-from tasks.publish import judge_release, revise
+from tasks.products import Settings
+from tasks.publish import revise
+from tasks.quality import Verdict
 from tasks.request import PublishSettings
 from tasks.run import Release
 from tasks.withdraw import published_release
+from tasks.zealous_request import HistogramSettings, is_zealous
 
 
 class ReprocessRequest(Form):
@@ -30,13 +34,28 @@ class ReprocessRequest(Form):
     min_agreement: float | None = None
 
 
-def settings_for(release: Release, request: ReprocessRequest) -> PublishSettings:
+def settings_for(release: Release, request: ReprocessRequest) -> Settings:
     """Return the settings of the newest publication, with what the request changes."""
     publications = [
         entry for entry in release.state.entries if entry.kind in (Kind.PUBLISHED, Kind.REVISED)
     ]
     changed = request.model_dump(exclude={"release_id"}, exclude_none=True)
-    return PublishSettings.model_validate({**publications[-1].payload["settings"], **changed})
+    settings = {**publications[-1].payload["settings"], **changed}
+    if is_zealous(release.reservation["parameters"]):
+        return HistogramSettings.model_validate(settings)
+    return PublishSettings.model_validate(settings)
+
+
+def has_estimates(release: Release) -> bool:
+    """Whether there is something between the measurements and what is published."""
+    return not is_zealous(release.reservation["parameters"])
+
+
+def judge(release: Release, settings: Settings) -> Verdict:
+    """Judge what would be published; raise GateRefused."""
+    if isinstance(settings, HistogramSettings):
+        return zealous_product.judge_release(release, settings)
+    return head_list_product.judge_release(release, settings)
 
 
 def find(request: ReprocessRequest, home: Home) -> Release:
@@ -48,11 +67,12 @@ def run_reprocess(request: ReprocessRequest, home: Home) -> Path:
     """Run every step in this process, without Prefect."""
     release = find(request, home)
     settings = settings_for(release, request)
-    trim_head_list(release)
-    denoise_reports(release)
-    blend_estimates(release)
-    project_estimates(release)
-    estimate_intervals(release)
-    check_groups_agree(release)
-    judge_release(release, settings)
+    if has_estimates(release):
+        trim_head_list(release)
+        denoise_reports(release)
+        blend_estimates(release)
+        project_estimates(release)
+        estimate_intervals(release)
+        check_groups_agree(release)
+    judge(release, settings)
     return revise(release, settings)

@@ -8,7 +8,7 @@ from typing import Any
 from hybriddp.package import canonical_json
 from hybriddp.params import BlenderParams
 from tasks.epochs import Epoch
-from tasks.groups import groups_of
+from tasks.groups import GROUPS, ITEM_GROUPS
 from tasks.home import Home
 from tasks.keys import Keyring, make_keys
 from tasks.ledger import Ledger
@@ -50,13 +50,13 @@ class Release:
 
     @property
     def params(self) -> BlenderParams:
-        """The exact parameters that were reserved."""
+        """The exact parameters of a head list that were reserved."""
         return read_params(self.reservation["parameters"])
 
     @property
     def groups(self) -> tuple[str, ...]:
         """The groups that take part, in the order of their draws."""
-        return groups_of(self.params)
+        return tuple(g for g in (*GROUPS, *ITEM_GROUPS) if g in self.reservation["groups"])
 
     def group_size(self, group: str) -> int:
         """Return how many people were sealed into a group; it is public."""

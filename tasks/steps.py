@@ -14,6 +14,7 @@ from tasks.draws import (
     draw_head_list,
     draw_optin_histogram,
 )
+from tasks.head_list_product import judge_release
 from tasks.ingest import ingest, judge_log
 from tasks.processing import (
     blend_estimates,
@@ -23,7 +24,7 @@ from tasks.processing import (
     project_estimates,
     trim_head_list,
 )
-from tasks.publish import judge_release, publish
+from tasks.publish import publish
 from tasks.reports import collect_reports
 from tasks.reserve import reserve
 from tasks.run import Run

@@ -3,45 +3,49 @@
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hybriddp.errors import HybridDPError
-from tasks.groups import groups_of
+from tasks import verify_head_list, verify_histograms
+from tasks.checks import Check, VerificationFailed, read_file
 from tasks.home import Home
 from tasks.keys import is_signed
-from tasks.manifest import SCHEMA_VERSION, describe_check, signed_bytes
+from tasks.manifest import SCHEMA_VERSION, signed_bytes
 from tasks.measurements import FILES
-from tasks.postprocess import publish_levels, strategy_of
-from tasks.postprocess_common import Facts
-from tasks.release_files import HEAD_LIST, TRENDS, Tables, build_tables
-from tasks.run import read_params
+from tasks.zealous_request import is_zealous
 
-_FIELDS = {
+# Every manifest has these; a product adds its own.
+_COMMON_FIELDS = {
     "schema_version", "product", "locale", "epoch", "release_id", "attempt", "revision",
-    "sequence", "previous", "created", "expires", "code_version", "parameters", "guarantees",
-    "cap", "interval_method", "cross_check", "decimals", "rows", "masses", "blocked_queries",
+    "sequence", "previous", "created", "expires", "code_version", "parameters", "cap",
     "measurements", "ledger", "files",
 }  # fmt: skip
 _OWN = {"manifest.json", "manifest.sig"}
-_SCHEMAS = {"head_list.parquet": HEAD_LIST, "trends.parquet": TRENDS}
 
 
-class VerificationFailed(HybridDPError):
-    """A release is not what its publisher signed, or must not be used any more."""
+class Verifier(Protocol):
+    """What a kind of release adds to verification: a module with these names."""
+
+    FIELDS: set[str]
+
+    def schemas(self, manifest: Mapping[str, Any]) -> dict[str, pa.Schema]:
+        """Return the columns of every published table."""
+
+    def groups(self, manifest: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the groups that have a measurement."""
+
+    def recomputed_files(
+        self, folder: Path, manifest: Mapping[str, Any], measured: Mapping[str, pa.Table]
+    ) -> dict[str, bytes]:
+        """Return the data files that the measurements give; raise VerificationFailed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One thing that was checked, and passed."""
-
-    name: str
-    detail: str
+def _verifier_of(manifest: Mapping[str, Any]) -> Verifier:
+    return verify_histograms if is_zealous(manifest["parameters"]) else verify_head_list
 
 
 def verify_release(
@@ -94,7 +98,7 @@ def _fail(message: str) -> VerificationFailed:
 def _signed_manifest(folder: Path, public_key: bytes) -> dict[str, Any]:
     if not folder.is_dir():
         raise _fail(f"{folder} is not the folder of a release.")
-    data, signature = _read(folder, "manifest.json"), _read(folder, "manifest.sig")
+    data, signature = read_file(folder, "manifest.json"), read_file(folder, "manifest.sig")
     if not is_signed(public_key, signed_bytes(data), signature):
         raise _fail(
             "the signature does not fit the manifest and the key: the release was changed, or "
@@ -102,7 +106,9 @@ def _signed_manifest(folder: Path, public_key: bytes) -> dict[str, Any]:
         )
     try:
         manifest = json.loads(data)
-        is_known = manifest["schema_version"] == SCHEMA_VERSION and set(manifest) == _FIELDS
+        is_known = manifest["schema_version"] == SCHEMA_VERSION and (
+            set(manifest) == _COMMON_FIELDS | _verifier_of(manifest).FIELDS
+        )
     except (ValueError, KeyError, TypeError):
         is_known = False
     if not is_known:
@@ -117,24 +123,25 @@ def _check_files(folder: Path, manifest: Mapping[str, Any]) -> str:
     if extra:
         raise _fail(f"files that the manifest does not list: {', '.join(sorted(extra))}.")
     for name, facts in listed.items():
-        data = _read(folder, name)
+        data = read_file(folder, name)
         if len(data) != facts["bytes"] or hashlib.sha256(data).hexdigest() != facts["sha256"]:
             raise _fail(f"{name} is not the file that was signed; get the release again.")
     return f"{len(listed)} files have the signed sizes and hashes"
 
 
 def _check_tables(folder: Path, manifest: Mapping[str, Any]) -> str:
-    for name, schema in _SCHEMAS.items():
+    schemas = _verifier_of(manifest).schemas(manifest)
+    for stem, schema in schemas.items():
+        name, twin = f"{stem}.parquet", f"{stem}.jsonl"
         table = pq.read_table(folder / name)
         if table.schema.names != schema.names or table.schema.types != schema.types:
             raise _fail(f"{name} has other columns than this version knows; update hybriddp.")
-        twin = name.replace(".parquet", ".jsonl")
-        rows = [json.loads(line) for line in _read(folder, twin).splitlines()]
+        rows = [json.loads(line) for line in read_file(folder, twin).splitlines()]
         if rows != table.to_pylist():
             raise _fail(f"{name} and {twin} do not say the same.")
-        if table.num_rows != manifest["rows"][name.removesuffix(".parquet")]:
+        if table.num_rows != manifest["rows"][stem]:
             raise _fail(f"{name} has another number of rows than the manifest says.")
-    return "both tables have their schema, and both forms say the same"
+    return f"{len(schemas)} tables have their schema, and both forms of each say the same"
 
 
 def _check_sequence(manifest: Mapping[str, Any], min_sequence: int) -> str:
@@ -161,54 +168,19 @@ def _check_not_withdrawn(folder: Path) -> str:
 
 
 def _check_recomputed(folder: Path, manifest: Mapping[str, Any], measurements: Path) -> str:
-    tables = {}
-    for group in groups_of(read_params(manifest["parameters"])):
-        data = _read(measurements, FILES[group])
+    verifier, tables = _verifier_of(manifest), {}
+    for group in verifier.groups(manifest):
+        data = read_file(measurements, FILES[group])
         if hashlib.sha256(data).hexdigest() != manifest["measurements"].get(group):
             raise _fail(f"{FILES[group]} is not the measurement that the manifest names.")
         tables[group] = pq.read_table(pa.BufferReader(data))
-    published = set(pq.read_table(folder / "trends.parquet")["query"].to_pylist())
-    facts = _facts(manifest)
-    again = recompute(manifest, tables, published)
-    if describe_check(strategy_of(facts).cross_check(tables, facts)) != manifest["cross_check"]:
-        raise _fail("the cross-check is not the one that the measurements give.")
-    if again.n_blocked != manifest["blocked_queries"]:
-        raise _fail("queries are missing from the list beyond those that were blocked.")
-    masses = {
-        "query_wildcards": again.query_wildcards,
-        "other_records": again.other_records,
-        "other_queries": again.other_queries,
-    }
-    if masses != manifest["masses"]:
-        raise _fail("the wildcard masses are not those that the measurements give.")
-    for name, data in again.files().items():
+    for name, data in verifier.recomputed_files(folder, manifest, tables).items():
         # Parquet's bytes depend on the writer's version; its rows do not.
         same = (
             pq.read_table(pa.BufferReader(data)).equals(pq.read_table(folder / name))
             if name.endswith(".parquet")
-            else data == _read(folder, name)
+            else data == read_file(folder, name)
         )
         if not same:
             raise _fail(f"{name} is not what the measurements give; the list was altered.")
     return "the list is what the noisy measurements give"
-
-
-def recompute(
-    manifest: Mapping[str, Any], measurements: Mapping[str, pa.Table], published: set[str]
-) -> Tables:
-    """Do the whole post-processing again, from measurements and signed parameters alone."""
-    listing, levels = publish_levels(measurements, _facts(manifest))
-    blocked = frozenset(listing.listed_queries) - published
-    return build_tables(listing, levels, manifest["decimals"], blocked)
-
-
-def _facts(manifest: Mapping[str, Any]) -> Facts:
-    params = read_params(manifest["parameters"])
-    return Facts(params, {g: manifest["guarantees"][g]["people"] for g in groups_of(params)})
-
-
-def _read(folder: Path, name: str) -> bytes:
-    try:
-        return (folder / name).read_bytes()
-    except OSError:
-        raise _fail(f"{name} is missing in {folder}.") from None

@@ -7,7 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 from flows.cli import app
+from flows.cli_release import read_settings
 from tasks.ledger import Ledger
+from tasks.request import ReleaseRequest
 
 
 def hybriddp(*arguments, home=None):
@@ -167,11 +169,10 @@ def test_second_release_of_an_epoch_is_refused_with_exit_code_3(home, run):
 
 
 def test_settings_come_from_a_file_and_the_command_line_wins(tmp_path):
-    from flows.cli_release import build_request
-
     config = tmp_path / "release.toml"
     config.write_text('epoch = "2026-11"\nepsilon = 2\n[columns]\nquery = "q"\n')
-    request = build_request(config, {"log": "l.tsv", "epsilon": 3.0}, ["person=uid", "time="])
+    settings = read_settings(config, {"log": "l.tsv", "epsilon": 3.0}, ["person=uid", "time="])
+    request = ReleaseRequest.model_validate(settings)
     assert (request.epoch, request.epsilon) == ("2026-11", 3.0)
     columns = request.columns
     assert (columns.query, columns.person, columns.time) == ("q", "uid", None)

@@ -7,11 +7,12 @@ from datetime import datetime, timedelta
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from tasks.checks import VerificationFailed
 from tasks.home import Home
 from tasks.keys import Keyring, read_public_key
 from tasks.manifest import manifest_bytes, signed_bytes
 from tasks.reprocess import ReprocessRequest, run_reprocess
-from tasks.verify import VerificationFailed, verify_release
+from tasks.verify import verify_release
 from tasks.withdraw import withdraw
 
 FILES = [

@@ -50,7 +50,7 @@ def test_unforeseen_error_is_kept_in_the_private_zone(tmp_path):
         raise ValueError("a secret search")
 
     with pytest.raises(orchestrated.StepFailed, match="failed with ValueError") as raised:
-        orchestrated._guarded("a step", home, fail)
+        orchestrated.guarded("a step", home, fail)
     assert "secret" not in str(raised.value)
     assert raised.value.__suppress_context__
     (kept,) = (home.private / "failures").iterdir()
@@ -64,7 +64,7 @@ def test_refusal_passes_without_the_frames_that_held_private_data(tmp_path):
         raise BadInput(f"the file cannot be used ({len(private)}).")
 
     with pytest.raises(BadInput) as raised:
-        orchestrated._guarded("a step", Home.open(tmp_path), refuse)
+        orchestrated.guarded("a step", Home.open(tmp_path), refuse)
     frames = [entry.name for entry in raised.traceback]
     assert "refuse" not in frames
 

@@ -53,6 +53,15 @@ FACTS = {
         "order_is_fixed": True,
         "agreement": 0.3,
     },
+    "histograms": {
+        "n_rows": 12,
+        "n_bytes": 4_000,
+        "n_blocked": 0,
+        "n_empty_texts": 0,
+        "n_repeated": 0,
+        "n_at_threshold": 0,
+        "order_is_fixed": True,
+    },
 }
 TABLES = {
     "head_list": {
@@ -120,6 +129,13 @@ def breaking_cases():
         ("release", "n_bytes", 1_000_001),
         ("release", "n_blocked", 1),
         ("release", "agreement", 1e-7),
+        ("histograms", "n_rows", -1),
+        ("histograms", "n_bytes", 0),
+        ("histograms", "n_bytes", 50_000_001),
+        ("histograms", "n_blocked", 1),
+        ("histograms", "n_empty_texts", 1),
+        ("histograms", "n_repeated", 1),
+        ("histograms", "n_at_threshold", 1),
     ]:
         yield suite, f"{BETWEEN}({name})", frame(suite, **{name: value}), ()
     yield (
@@ -133,6 +149,12 @@ def breaking_cases():
         "release",
         "expect_column_values_to_be_in_set(order_is_fixed)",
         frame("release", order_is_fixed=False),
+        (),
+    )
+    yield (
+        "histograms",
+        "expect_column_values_to_be_in_set(order_is_fixed)",
+        frame("histograms", order_is_fixed=False),
         (),
     )
     for suite, table in TABLES.items():
@@ -360,6 +382,7 @@ SPOILT = {
     "raw_log": frame("raw_log", click_share=SECRET, n_members=SECRET, span_days=SECRET),
     "client_reports": frame("client_reports", n_accepted=SECRET, n_foreign=SECRET),
     "release": frame("release", total_mass=SECRET, order_is_fixed=SECRET),
+    "histograms": frame("histograms", n_rows=SECRET, n_blocked=SECRET, order_is_fixed=SECRET),
     "head_list": frame("head_list", query=[SECRET] * 3, url=[SECRET] * 3, rank=[SECRET] * 3),
     "trends": frame("trends", query=[SECRET] * 3, probability=[SECRET] * 3),
 }

@@ -1,0 +1,32 @@
+"""A release of histograms: keywords, queries, pairs of queries and clicks (ZEALOUS)."""
+
+from prefect import flow
+
+from flows.sign_off import wait_for_sign_off
+from tasks.orchestrated import discard_private_tables, ingest, judge_log, reserve
+from tasks.outcome import Outcome
+from tasks.zealous_orchestrated import (
+    choose_people,
+    draw_histogram,
+    identify,
+    judge_histograms,
+    publish,
+)
+from tasks.zealous_request import ZealousRequest
+
+
+@flow(name="zealous", persist_result=False)
+def zealous(request: ZealousRequest) -> Outcome:
+    """Publish which items of a log many people share; run again, it returns the same for free."""
+    run = identify(request)
+    ingest(run)
+    judge_log(run)
+    choose_people(run)
+    reserve(run)
+    for kind in run.request.kinds:
+        draw_histogram[kind](run)
+    discard_private_tables(run)
+    judge_histograms(run)
+    wait_for_sign_off(run)
+    publish(run)
+    return Outcome.published(run)

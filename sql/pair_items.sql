@@ -1,0 +1,19 @@
+-- Grain: one row for each person and different pair of queries, one asked right after the other in
+-- one session. A query that is asked again, or clicked twice, is no pair with itself.
+with followed as (
+    select
+        account,
+        query,
+        searched_at,
+        lag(query) over history as previous_query,
+        lag(searched_at) over history as previous_at
+    from searches
+    where query <> '' and searched_at is not null
+    window history as (partition by account order by searched_at, position)
+)
+
+select distinct account, previous_query as first_text, query as second_text
+from followed
+where
+    previous_query <> query
+    and searched_at - previous_at <= to_minutes($session_gap_minutes)

@@ -1,0 +1,67 @@
+"""Is a published head list what its measurements give? From public facts alone."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tasks.checks import VerificationFailed
+from tasks.groups import groups_of
+from tasks.manifest import describe_check
+from tasks.postprocess import publish_levels, strategy_of
+from tasks.postprocess_common import Facts
+from tasks.release_files import HEAD_LIST, TRENDS, Tables, build_tables
+from tasks.run import read_params
+
+FIELDS = {
+    "guarantees", "interval_method", "cross_check", "decimals", "rows", "masses", "blocked_queries",
+}  # fmt: skip
+
+
+def schemas(manifest: Mapping[str, Any]) -> dict[str, pa.Schema]:
+    """Return the columns of every published table."""
+    return {"head_list": HEAD_LIST, "trends": TRENDS}
+
+
+def groups(manifest: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the groups whose measurements the list was made from."""
+    return groups_of(read_params(manifest["parameters"]))
+
+
+def recomputed_files(
+    folder: Path, manifest: Mapping[str, Any], measured: Mapping[str, pa.Table]
+) -> dict[str, bytes]:
+    """Do the whole post-processing again; compare what is no file, return what is."""
+    published = set(pq.read_table(folder / "trends.parquet")["query"].to_pylist())
+    facts = _facts(manifest)
+    again = recompute(manifest, measured, published)
+    if describe_check(strategy_of(facts).cross_check(measured, facts)) != manifest["cross_check"]:
+        raise VerificationFailed("the cross-check is not the one that the measurements give.")
+    if again.n_blocked != manifest["blocked_queries"]:
+        raise VerificationFailed(
+            "queries are missing from the list beyond those that were blocked."
+        )
+    masses = {
+        "query_wildcards": again.query_wildcards,
+        "other_records": again.other_records,
+        "other_queries": again.other_queries,
+    }
+    if masses != manifest["masses"]:
+        raise VerificationFailed("the wildcard masses are not those that the measurements give.")
+    return again.files()
+
+
+def recompute(
+    manifest: Mapping[str, Any], measurements: Mapping[str, pa.Table], published: set[str]
+) -> Tables:
+    """Do the whole post-processing again, from measurements and signed parameters alone."""
+    listing, levels = publish_levels(measurements, _facts(manifest))
+    blocked = frozenset(listing.listed_queries) - published
+    return build_tables(listing, levels, manifest["decimals"], blocked)
+
+
+def _facts(manifest: Mapping[str, Any]) -> Facts:
+    params = read_params(manifest["parameters"])
+    return Facts(params, {g: manifest["guarantees"][g]["people"] for g in groups_of(params)})

@@ -1,0 +1,55 @@
+"""Are published histograms what their measurements give? From public facts alone."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tasks.checks import VerificationFailed
+from tasks.zealous_product import build_table, describe, files_of, schema_of
+from tasks.zealous_request import ITEM_COLUMNS
+
+FIELDS = {"guarantees", "histograms", "rows", "blocked_items"}
+
+
+def schemas(manifest: Mapping[str, Any]) -> dict[str, pa.Schema]:
+    """Return the columns of every published table."""
+    return {kind: schema_of(kind) for kind in groups(manifest)}
+
+
+def groups(manifest: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the histograms, each of which has a measurement of its own."""
+    return tuple(manifest["parameters"]["histograms"])
+
+
+def recomputed_files(
+    folder: Path, manifest: Mapping[str, Any], measured: Mapping[str, pa.Table]
+) -> dict[str, bytes]:
+    """Build the histograms again, without what was blocked; compare what is no file."""
+    terms = {
+        kind: {**promise, "members": promise["people"]}
+        for kind, promise in manifest["guarantees"].items()
+    }
+    if describe(manifest["parameters"], terms) != manifest["histograms"]:
+        raise VerificationFailed("noise and thresholds are not those that keep the promise.")
+    blocked = _missing_texts(folder, measured)
+    tables = {kind: build_table(kind, table, blocked) for kind, table in measured.items()}
+    n_measured = sum(table.num_rows for table in measured.values())
+    n_blocked = n_measured - sum(table.num_rows for table in tables.values())
+    if n_blocked != manifest["blocked_items"]:
+        raise VerificationFailed("items are missing beyond those that were blocked.")
+    return files_of(tables)
+
+
+def _missing_texts(folder: Path, measured: Mapping[str, pa.Table]) -> frozenset[str]:
+    """Return what was measured and is published nowhere: blocked queries, or something is wrong."""
+    there, shown = set[str](), set[str]()
+    for kind, table in measured.items():
+        published = pq.read_table(folder / f"{kind}.parquet")
+        for name in ITEM_COLUMNS[kind]:
+            if name != "url":
+                there |= set(table[name].to_pylist())
+                shown |= set(published[name].to_pylist())
+    return frozenset(there - shown)

@@ -1,0 +1,125 @@
+"""A release of histograms: who takes part, and one draw for each kind of item (ZEALOUS)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+
+from hybriddp.params import Budget
+from hybriddp.search_log import CLICKS, KEYWORDS, PAIRS, QUERIES
+from hybriddp.zealous import ZealousMechanism
+from tasks.cohorts import keyed_accounts, rotation_limits
+from tasks.engine import DuckDBEngine, open_warehouse
+from tasks.home import Home
+from tasks.measurements import draw_once, load_measurement
+from tasks.normalisation import normalise_records
+from tasks.policy import DELTA_UNITS, EPSILON_UNITS
+from tasks.run import LogRun, Release, find_attempt
+from tasks.spending import sealed_file
+from tasks.zealous_request import ITEM_COLUMNS, ZealousRequest
+
+_ITEM_SQL = {
+    KEYWORDS: "keyword_items",
+    QUERIES: "query_items",
+    PAIRS: "pair_items",
+    CLICKS: "click_items",
+}
+
+
+@dataclass(frozen=True)
+class ZealousRun(LogRun):
+    """One run of a release of histograms."""
+
+    request: ZealousRequest
+
+
+def identify(request: ZealousRequest, home: Home) -> ZealousRun:
+    """Find out which release of histograms this is."""
+    return ZealousRun(home, *find_attempt(request, home), request)
+
+
+def choose_people(run: ZealousRun) -> None:
+    """Let every member who serves take part in every histogram, and normalise their searches."""
+    if not run.needs_the_log:
+        return
+    with open_warehouse(run.home.warehouse(run.release_id)) as engine:
+        if engine.has("searches"):  # written last: an earlier run came this far
+            return
+        keyed_accounts(engine, run)
+        engine.put("kinds", pa.table({"kind": list(run.request.kinds)}))
+        engine.step(
+            "candidates",
+            sql="histogram_candidates",
+            everybody_opts_in=run.request.optin_source == "everybody in the log",
+            **rotation_limits(run),
+        )
+        engine.step("typed_searches")
+        engine.map("typed_searches", normalise_records, "searches")
+
+
+def mechanism_of(release: Release, kind: str) -> ZealousMechanism:
+    """Return the mechanism of one histogram, as it was reserved."""
+    return mechanism_for(release.reservation["parameters"], release.reservation["groups"], kind)
+
+
+def mechanism_for(
+    parameters: Mapping[str, Any], groups: Mapping[str, Mapping[str, Any]], kind: str
+) -> ZealousMechanism:
+    """Rebuild a mechanism from public facts: parameters, and what each group paid."""
+    terms = groups[kind]
+    return ZealousMechanism.for_budget(
+        Budget(
+            Fraction(terms["epsilon_nano"], EPSILON_UNITS),
+            Fraction(terms["delta_atto"], DELTA_UNITS),
+        ),
+        parameters["relaxation"],
+        parameters["items_per_user"],
+        terms["members"],
+    )
+
+
+def draw_histogram(run: ZealousRun, kind: str) -> pa.Table:
+    """Publish the items of one kind that enough people share, with noisy counts of people."""
+    mechanism = mechanism_of(run, kind)
+
+    def count() -> pa.Table:
+        with open_warehouse(run.home.warehouse(run.release_id)) as engine:
+            return _count_items(engine, run, kind, mechanism.first_threshold)
+
+    def draw(occurring: pa.Table) -> pa.Table:
+        named = mechanism.draw(occurring["n_users"].to_numpy())
+        texts = occurring.select(["first_text", "second_text"]).filter(pa.array(named.is_named))
+        columns = ITEM_COLUMNS[kind]
+        table = pa.table(
+            dict(zip(columns, texts.columns, strict=False)) | {"users": named.noisy_counts}
+        )
+        # Not in the log's order, nor in that of a hash table.
+        return table.sort_by([(name, "ascending") for name in columns]).combine_chunks()
+
+    return draw_once(run, kind, mechanism.event, count, draw)
+
+
+def _count_items(
+    engine: DuckDBEngine, run: ZealousRun, kind: str, first_threshold: int
+) -> pa.Table:
+    engine.step("items", sql=_ITEM_SQL[kind], **_item_settings(engine, run, kind))
+    engine.step("bounded_items", items_per_user=run.request.items_per_user)
+    engine.read_sealed("sealed", [sealed_file(run.home, run.reservation["participation"])])
+    engine.step("item_counts", kind=kind, first_threshold=first_threshold)
+    return engine.fetch("item_counts")
+
+
+def _item_settings(engine: DuckDBEngine, run: ZealousRun, kind: str) -> dict[str, Any]:
+    if kind == PAIRS:
+        return {"session_gap_minutes": run.request.session_gap_minutes}
+    if kind == CLICKS:
+        # A person's few clicks count where they can be seen: on queries that were published.
+        has_queries = QUERIES in run.request.kinds
+        shown = (
+            load_measurement(run, QUERIES)["query"] if has_queries else pa.array([], pa.string())
+        )
+        engine.put("shown_queries", pa.table({"query": shown}))
+        return {"all_queries": not has_queries}
+    return {}

@@ -1,0 +1,70 @@
+"""The privacy label of a release of histograms, in plain words, made from its manifest alone."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hybriddp.events import PROBABILISTIC
+from tasks.label import lifetime_promise, number_of
+from tasks.policy import DELTA_UNITS, EPSILON_UNITS
+
+_MEANINGS = {
+    True: "**What the numbers mean** (probabilistic differential privacy). But for outcomes that "
+    "have a chance of delta altogether, nothing that could have been published would have been "
+    "more than e^epsilon times as likely, or less likely, if any one person had searched for "
+    "something else. Among the excepted outcomes a search of few people may become visible.",
+    False: "**What the numbers mean** (indistinguishability). Whatever one person had searched for "
+    "instead, no publication would have become more than e^epsilon times as likely, but for a "
+    "chance of delta. This is weaker than the probabilistic promise: it does not bound how often "
+    "*some* person's search becomes visible, only how often a given one's does.",
+}
+
+
+def write_label(facts: Mapping[str, Any]) -> str:
+    """Return the label as Markdown; `facts` is the manifest before its files are known."""
+    parameters, groups = facts["parameters"], facts["guarantees"]
+    kinds = parameters["histograms"]
+    people = groups[kinds[0]]["people"]
+    epsilon, delta = (
+        sum(groups[kind][name] for kind in kinds) for name in ("epsilon_nano", "delta_atto")
+    )
+    rows = "\n".join(
+        f"| {kind} | {facts['rows'][kind]:,} | {facts['histograms'][kind]['threshold']} | "
+        f"{facts['histograms'][kind]['margin_95']} | "
+        f"{number_of(groups[kind]['epsilon_nano'], EPSILON_UNITS)} | "
+        f"{number_of(groups[kind]['delta_atto'], DELTA_UNITS)} |"
+        for kind in kinds
+    )
+    m = parameters["items_per_user"]
+    sections = [
+        f"# Privacy label: {facts['product']}, {facts['locale']}, {facts['epoch']}",
+        f"These histograms say how many of {people:,} people share an item of their searches. Each "
+        f"person counts with at most {m} different item{'s' if m > 1 else ''} in each histogram, "
+        "noise was added to every count, and items of few people are left out.",
+        "| histogram | items | shown above | noise within (95 %) | epsilon | delta |\n"
+        f"|---|---|---|---|---|---|\n{rows}",
+        f"**In all** each of the {people:,} people pays epsilon "
+        f"{number_of(epsilon, EPSILON_UNITS)} and delta {number_of(delta, DELTA_UNITS)}: the "
+        "histograms come from the same people, so their costs add up. The curator saw their "
+        f"searches. The promise compares {groups[kinds[0]]['neighbours']}.",
+        _MEANINGS[parameters["relaxation"] == PROBABILISTIC],
+        _membership(parameters["optin"]),
+        lifetime_promise(facts["cap"]),
+        "**What it does not promise.** A count is that of the people who were asked for this item, "
+        "not of all who have it. It hides what a person searched for, not that there are people "
+        "who search; a fact about very many people can be learnt without learning about one. How "
+        "long the computation took is not hidden. A quality gate refuses bad logs before any noise "
+        "is drawn, and that it passed is one bit that is not noisy.",
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def _membership(optin: str) -> str:
+    if optin == "everybody in the log":
+        return (
+            "**Who took part.** Everybody in the log: who takes part was read off it, so being in "
+            "the log at all is not protected, and all of them trusted the curator."
+        )
+    text = "**Who took part.** People who opted in, and so trusted the curator."
+    if optin == "column":
+        text += " Who they are was read off the log, so being in it at all is not protected."
+    return text

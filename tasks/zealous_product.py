@@ -1,0 +1,172 @@
+"""Histograms as a product: their files, their gate, their part of the manifest, their label."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from tasks.blocklist import blocked_queries, read_blocklist
+from tasks.manifest import NEIGHBOURS, Content
+from tasks.measurements import load_measurement
+from tasks.quality import Verdict, judge
+from tasks.release_files import jsonl_bytes, parquet_bytes
+from tasks.run import Release
+from tasks.zealous import mechanism_for
+from tasks.zealous_label import write_label
+from tasks.zealous_request import ITEM_COLUMNS, HistogramSettings
+
+Tables = Mapping[str, pa.Table]
+
+# How often a published count may be further from the truth than the margin that is stated.
+_MARGIN_LEVEL = 0.05
+
+
+def listed_queries(release: Release) -> set[str]:
+    """Return every text that would be published if none were blocked."""
+    measured = {kind: load_measurement(release, kind) for kind in kinds_of(release)}
+    return {
+        text
+        for kind, table in measured.items()
+        for name in ITEM_COLUMNS[kind]
+        if name != "url"
+        for text in table[name].to_pylist()
+    }
+
+
+def kinds_of(release: Release) -> Sequence[str]:
+    """Return the histograms of a release, in the order of their draws."""
+    kinds: Sequence[str] = release.reservation["parameters"]["histograms"]
+    return kinds
+
+
+def schema_of(kind: str) -> pa.Schema:
+    """Return the columns of a published histogram."""
+    texts = [(name, pa.string()) for name in ITEM_COLUMNS[kind]]
+    return pa.schema([("rank", pa.int64()), *texts, ("users", pa.int64())])
+
+
+def build_table(kind: str, measured: pa.Table, blocked: frozenset[str]) -> pa.Table:
+    """Order a histogram by its noisy counts, then by text; leave out what is blocked."""
+    names = ITEM_COLUMNS[kind]
+    rows = [
+        row
+        for row in measured.to_pylist()
+        if not any(row[name] in blocked for name in names if name != "url")
+    ]
+    rows.sort(key=lambda row: (-row["users"], *(row[name] for name in names)))
+    ranked = [{"rank": rank, **row} for rank, row in enumerate(rows, start=1)]
+    return pa.Table.from_pylist(ranked, schema=schema_of(kind))
+
+
+def tables_of(release: Release, blocked: frozenset[str]) -> dict[str, pa.Table]:
+    """Build every published histogram, from the measurements."""
+    return {
+        kind: build_table(kind, load_measurement(release, kind), blocked)
+        for kind in kinds_of(release)
+    }
+
+
+def files_of(tables: Tables) -> dict[str, bytes]:
+    """Return the data files by name."""
+    files = {}
+    for kind, table in tables.items():
+        files[f"{kind}.parquet"], files[f"{kind}.jsonl"] = parquet_bytes(table), jsonl_bytes(table)
+    return files
+
+
+def content(release: Release, publication: Mapping[str, Any]) -> Content:
+    """Build the files of a publication, and say what is in them."""
+    reserved, blocked = release.reservation, frozenset(publication["blocked"])
+    tables = tables_of(release, blocked)
+    n_measured = sum(load_measurement(release, kind).num_rows for kind in tables)
+    facts = {
+        "guarantees": _guarantees(reserved["groups"]),
+        "histograms": describe(reserved["parameters"], reserved["groups"]),
+        "rows": {kind: table.num_rows for kind, table in tables.items()},
+        "blocked_items": n_measured - sum(table.num_rows for table in tables.values()),
+    }
+    return Content(files_of(tables), facts)
+
+
+def describe(
+    parameters: Mapping[str, Any], groups: Mapping[str, Mapping[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """Return the noise and thresholds of each histogram, in numbers that print the same."""
+    described = {}
+    for kind in parameters["histograms"]:
+        mechanism = mechanism_for(parameters, groups, kind)
+        margin = 0
+        while 2 * float(mechanism.noise.tail(margin + 1)) > _MARGIN_LEVEL:
+            margin += 1
+        described[kind] = {
+            "noise_scale": mechanism.noise.scale.hex(),
+            "first_threshold": mechanism.first_threshold,
+            "threshold": mechanism.threshold,
+            "margin_95": margin,
+            "leak": f"{mechanism.event.leak:.3g}",
+        }
+    return described
+
+
+def _guarantees(groups: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    return {
+        kind: {
+            "role": f"were counted in the histogram of {kind}",
+            "people": terms["members"],
+            "trusts": "the curator",
+            "neighbours": NEIGHBOURS,
+            "epsilon_nano": terms["epsilon_nano"],
+            "delta_atto": terms["delta_atto"],
+        }
+        for kind, terms in groups.items()
+    }
+
+
+def label(release: Release, facts: Mapping[str, Any]) -> str:
+    """Say in plain words what was promised."""
+    return write_label(facts)
+
+
+def judge_release(release: Release, settings: HistogramSettings) -> Verdict:
+    """Judge the tables as they would be published; raise GateRefused."""
+    blocked = blocked_queries(release, settings.blocklist, listed_queries)
+    tables = tables_of(release, blocked)
+    thresholds = describe(release.reservation["parameters"], release.reservation["groups"])
+    facts = judged_facts(tables, thresholds, blocked | read_blocklist(settings.blocklist))
+    limits = {"max_bytes": float(settings.max_bytes)}
+    return judge("histograms", pa.Table.from_pylist([facts]), limits).require()
+
+
+def judged_facts(
+    tables: Tables, thresholds: Mapping[str, Mapping[str, Any]], blocklist: frozenset[str]
+) -> dict[str, Any]:
+    """Return the facts about all histograms that the gate judges."""
+    items = {
+        kind: [tuple(row[name] for name in ITEM_COLUMNS[kind]) for row in table.to_pylist()]
+        for kind, table in tables.items()
+    }
+    counts = {kind: table["users"].to_pylist() for kind, table in tables.items()}
+    return {
+        "n_rows": sum(table.num_rows for table in tables.values()),
+        # A table without rows is an empty file of JSON lines, so only the other form counts.
+        "n_bytes": max(len(parquet_bytes(table)) for table in tables.values()),
+        "n_blocked": sum(
+            text in blocklist
+            for table in tables.values()
+            for name in table.schema.names
+            if name not in ("rank", "url", "users")
+            for text in table[name].to_pylist()
+        ),
+        "n_empty_texts": sum(
+            not text for found in items.values() for item in found for text in item
+        ),
+        "n_repeated": sum(len(found) - len(set(found)) for found in items.values()),
+        "n_at_threshold": sum(
+            users <= thresholds[kind]["threshold"] for kind in tables for users in counts[kind]
+        ),
+        "order_is_fixed": all(
+            list(zip((-n for n in counts[kind]), items[kind], strict=True))
+            == sorted(zip((-n for n in counts[kind]), items[kind], strict=True))
+            for kind in tables
+        ),
+    }

@@ -1,0 +1,23 @@
+"""The steps of a release of histograms, in order; `flows/zealous.py` runs them as Prefect tasks."""
+
+from pathlib import Path
+
+from tasks.draws import discard_private_tables
+from tasks.ingest import ingest, judge_log
+from tasks.publish import publish
+from tasks.reserve import reserve
+from tasks.zealous import ZealousRun, choose_people, draw_histogram
+from tasks.zealous_product import judge_release
+
+
+def run_zealous(run: ZealousRun) -> Path:
+    """Run every step in this process, without Prefect."""
+    ingest(run)
+    judge_log(run)
+    choose_people(run)
+    reserve(run)
+    for kind in run.request.kinds:
+        draw_histogram(run, kind)
+    discard_private_tables(run)
+    judge_release(run, run.request.settings)
+    return publish(run, run.request.settings)
