@@ -1,25 +1,18 @@
 -- Grain: one row for each item that a person contributes: at most $items_per_user different ones,
--- picked among their own from a keyed start. Their own items alone decide.
-with starts as (
-    select distinct account, first_pick from candidates
-),
-
-own as (
+-- picked from a keyed start among their own in the order of texts, and round again from the first.
+-- Their own items alone decide.
+with placed as (
     select
-        account,
-        list_sort(list({'first_text': first_text, 'second_text': second_text})) as items
+        person,
+        item,
+        row_number() over (partition by person order by item) - 1 as place,
+        count(*) over (partition by person) as n_items
     from items
-    group by account
 )
 
-select
-    own.account,
-    unnest(
-        list_transform(
-            range(least(len(own.items), $items_per_user)),
-            lambda j: own.items[1 + (starts.first_pick + j) % len(own.items)]
-        ),
-        recursive := true
-    )
-from own
-inner join starts on starts.account = own.account
+select people.account, placed.item
+from placed
+inner join people on people.number = placed.person
+where
+    (placed.place - people.first_pick % placed.n_items + placed.n_items) % placed.n_items
+    < $items_per_user

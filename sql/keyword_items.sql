@@ -1,11 +1,8 @@
 -- Grain: one row for each person and different keyword of their queries.
 with asked as (
-    select distinct account, query from searches where query <> ''
-),
-
-typed as (
-    select account, unnest(string_split(query, ' ')) as keyword from asked
+    select distinct person, query from searches
 )
 
-select distinct account, keyword as first_text, '' as second_text
-from typed
+select distinct asked.person, keywords_of_queries.keyword * 4294967296 as item
+from asked
+inner join keywords_of_queries on keywords_of_queries.query = asked.query

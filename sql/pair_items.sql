@@ -2,17 +2,17 @@
 -- one session. A query that is asked again, or clicked twice, is no pair with itself.
 with followed as (
     select
-        account,
+        person,
         query,
         searched_at,
         lag(query) over history as previous_query,
         lag(searched_at) over history as previous_at
     from searches
-    where query <> '' and searched_at is not null
-    window history as (partition by account order by searched_at, position)
+    where searched_at is not null
+    window history as (partition by person order by searched_at, position)
 )
 
-select distinct account, previous_query as first_text, query as second_text
+select distinct person, previous_query * 4294967296 + query as item
 from followed
 where
     previous_query <> query

@@ -23,6 +23,21 @@ def normalise_records(batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict(columns)
 
 
+def with_normal_queries(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return (raw, text): different queries, and what they are normalised to."""
+    raw = batch.column("raw")
+    text = _normalise(raw, _ascii_query, normalise_query)
+    return pa.RecordBatch.from_pydict({"raw": raw, "text": text})
+
+
+def with_normal_urls(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return (raw, text): different urls, and what they are normalised to."""
+    raw = batch.column("raw")
+    return pa.RecordBatch.from_pydict(
+        {"raw": raw, "text": _normalise(raw, _ascii_url, normalise_url)}
+    )
+
+
 def _ascii_query(texts: pa.Array) -> pa.Array:
     single = pc.replace_substring_regex(pc.ascii_lower(texts), _SPACES, " ")
     return pc.ascii_trim(single, " ")

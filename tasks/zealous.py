@@ -11,20 +11,21 @@ from hybriddp.params import Budget
 from hybriddp.search_log import CLICKS, KEYWORDS, PAIRS, QUERIES
 from hybriddp.zealous import ZealousMechanism
 from tasks.cohorts import keyed_accounts, rotation_limits
-from tasks.engine import DuckDBEngine, open_warehouse
+from tasks.engine import DuckDBEngine, Engine, open_warehouse
 from tasks.home import Home
 from tasks.measurements import draw_once, load_measurement
-from tasks.normalisation import normalise_records
+from tasks.normalisation import with_normal_queries, with_normal_urls
 from tasks.policy import DELTA_UNITS, EPSILON_UNITS
 from tasks.run import LogRun, Release, find_attempt
 from tasks.spending import sealed_file
 from tasks.zealous_request import ITEM_COLUMNS, ZealousRequest
 
+# The files of sql/ that find the items of each kind, and that name those which are counted.
 _ITEM_SQL = {
-    KEYWORDS: "keyword_items",
-    QUERIES: "query_items",
-    PAIRS: "pair_items",
-    CLICKS: "click_items",
+    KEYWORDS: ("keyword_items", "keyword_counts"),
+    QUERIES: ("query_items", "query_counts"),
+    PAIRS: ("pair_items", "pair_counts"),
+    CLICKS: ("click_items", "click_counts"),
 }
 
 
@@ -55,8 +56,24 @@ def choose_people(run: ZealousRun) -> None:
             everybody_opts_in=run.request.optin_source == "everybody in the log",
             **rotation_limits(run),
         )
-        engine.step("typed_searches")
-        engine.map("typed_searches", normalise_records, "searches")
+        engine.step("people")
+        number_texts(engine)
+        if KEYWORDS in run.request.kinds:
+            for step in ("typed_keywords", "numbered_keywords", "keywords_of_queries"):
+                engine.step(step)
+        engine.step("searches")
+
+
+def number_texts(engine: Engine) -> None:
+    """Normalise every different query and url once, and number them in the order of their texts.
+
+    Millions of rows are then compared as numbers. The order, and not the numbers, decides which
+    of a person's items are taken, so that nobody else's texts change the choice.
+    """
+    for name, kernel in (("queries", with_normal_queries), ("urls", with_normal_urls)):
+        engine.step(f"raw_{name}")
+        engine.map(f"raw_{name}", kernel, "texts")
+        engine.step(f"numbered_{name}", sql="numbered_texts")
 
 
 def mechanism_of(release: Release, kind: str) -> ZealousMechanism:
@@ -104,11 +121,13 @@ def draw_histogram(run: ZealousRun, kind: str) -> pa.Table:
 def _count_items(
     engine: DuckDBEngine, run: ZealousRun, kind: str, first_threshold: int
 ) -> pa.Table:
-    engine.step("items", sql=_ITEM_SQL[kind], **_item_settings(engine, run, kind))
+    find, name = _ITEM_SQL[kind]
+    engine.step("items", sql=find, **_item_settings(engine, run, kind))
     engine.step("bounded_items", items_per_user=run.request.items_per_user)
     engine.read_sealed("sealed", [sealed_file(run.home, run.reservation["participation"])])
     engine.step("item_counts", kind=kind, first_threshold=first_threshold)
-    return engine.fetch("item_counts")
+    engine.step("named_counts", sql=name)
+    return engine.fetch("named_counts")
 
 
 def _item_settings(engine: DuckDBEngine, run: ZealousRun, kind: str) -> dict[str, Any]:

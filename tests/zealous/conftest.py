@@ -1,0 +1,56 @@
+"""One log that releases are made of, one release of it, and copies of that to spoil."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tasks.home import Home
+from tasks.keys import read_public_key
+from tasks.zealous import ZealousRun, identify
+from tasks.zealous_steps import run_zealous
+from tests.release.conftest import fast_folder, home, root  # noqa: F401 - fixtures
+from tests.zealous.support import popular_log, request_for, waive_gates
+
+
+@pytest.fixture(scope="session")
+def log(tmp_path_factory) -> Path:
+    """A log in which everybody shares a session."""
+    return popular_log(tmp_path_factory.mktemp("log") / "log.tsv")
+
+
+@pytest.fixture
+def gates_waived(monkeypatch) -> None:
+    """Great Expectations takes seconds, and `test_gates.py` judges it."""
+    waive_gates(monkeypatch.setattr)
+
+
+@pytest.fixture(scope="session")
+def original(log, fast_folder) -> ZealousRun:  # noqa: F811
+    """A release as it is by default, published."""
+    run = identify(request_for(log), Home.open(fast_folder / "histograms"))
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        waive_gates(monkeypatch.setattr)
+        run_zealous(run)
+    return run
+
+
+@pytest.fixture
+def run(original, root) -> ZealousRun:  # noqa: F811
+    """A copy of the home with its release."""
+    shutil.copytree(original.home.root, root / "copy")
+    return ZealousRun(
+        Home.open(root / "copy"), original.release_id, original.attempt, original.request
+    )
+
+
+@pytest.fixture
+def folder(run) -> Path:
+    """Where the release was published."""
+    return run.home.shelf("histograms", "all") / run.release_id
+
+
+@pytest.fixture
+def key(run) -> bytes:
+    """The publisher's public key."""
+    return read_public_key(run.home.public / "signing.pub")

@@ -1,0 +1,94 @@
+"""What a release counts of a log before any noise: the tasks' own code and SQL, in memory."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+import tasks.zealous
+from hybriddp.search_log import CLICKS, ITEM_KINDS, KEYWORDS, PAIRS
+from tasks.cohorts import account_of
+from tasks.engine import DuckDBEngine
+from tasks.home import Home
+from tasks.ingest import load_log
+from tasks.keys import PURPOSES, Keyring
+from tasks.zealous import ZealousRun, choose_people
+from tests.zealous.support import request_for, reserve_log, write_log
+
+PEOPLE = tuple(f"person {number}" for number in range(6))
+
+Item = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Counted:
+    """One histogram: everybody's different items, what they give of them, how many give each."""
+
+    own: Mapping[str, frozenset[Item]]
+    given: Mapping[str, list[Item]]
+    counts: Counter[Item]
+
+
+class Curator:
+    """A home in which the people of a roster are reserved, and any log of theirs is counted."""
+
+    def __init__(self, root: Path) -> None:
+        self._home, self._roster = Home.open(root / "home"), root / "roster.tsv"
+        for name in [*PURPOSES, "signing"]:  # known keys, so that every run makes the same choices
+            (self._home.keys / f"{name}.key").write_bytes(name.encode().ljust(32, b"."))
+        self._roster.write_text("person\toptin\n" + "".join(f"{who}\t1\n" for who in PEOPLE))
+        log = write_log(root / "log.tsv", [(PEOPLE[0], "q", "2026-11-10 10:00:00", "u")])
+        self._reserved = reserve_log(request_for(log, roster=self._roster), self._home)
+        keys = Keyring.open(self._home)
+        self._names = {account_of(keys, person): person for person in PEOPLE}
+
+    def count(
+        self,
+        log: Path,
+        kinds: Collection[str] = ITEM_KINDS,
+        shown: Collection[str] = (),
+        **settings: object,
+    ) -> dict[str, Counted]:
+        """Count a log, as if these queries had been published when the clicks' turn comes."""
+        asked = request_for(log, roster=self._roster, histograms=tuple(kinds), **settings)
+        run = ZealousRun(self._home, self._reserved.release_id, self._reserved.attempt, asked)
+        published = pa.table({"query": pa.array(shown, pa.string())})
+        with duckdb.connect() as connection, pytest.MonkeyPatch.context() as patch:
+            engine = DuckDBEngine(connection)
+            patch.setattr(tasks.zealous, "open_warehouse", lambda _: nullcontext(engine))
+            patch.setattr(tasks.zealous, "load_measurement", lambda *_: published)
+            load_log(engine, run)
+            choose_people(run)
+            return {kind: self._count(engine, run, kind) for kind in asked.kinds}
+
+    def _count(self, engine: DuckDBEngine, run: ZealousRun, kind: str) -> Counted:
+        counted = tasks.zealous._count_items(engine, run, kind, 1).to_pylist()
+        spell = _speller(engine, kind)
+        own, given = defaultdict(list), defaultdict(list)
+        people = {row["number"]: row["account"] for row in engine.fetch("people").to_pylist()}
+        for row in engine.fetch("items").to_pylist():
+            own[self._names[people[row["person"]]]].append(spell(row["item"]))
+        for row in engine.fetch("bounded_items").to_pylist():
+            given[self._names[row["account"]]].append(spell(row["item"]))
+        assert all(len(items) == len(set(items)) for items in own.values())
+        return Counted(
+            {person: frozenset(items) for person, items in own.items()},
+            {person: sorted(items) for person, items in given.items()},
+            Counter({(row["first_text"], row["second_text"]): row["n_users"] for row in counted}),
+        )
+
+
+def _speller(engine: DuckDBEngine, kind: str) -> Callable[[int], Item]:
+    """Return what turns an item's number into its two texts."""
+
+    def texts(table: str, column: str = "text") -> dict[int, str]:
+        return {row["number"]: row[column] for row in engine.fetch(table).to_pylist()}
+
+    first = texts("numbered_keywords", "keyword") if kind == KEYWORDS else texts("numbered_queries")
+    second = {PAIRS: first, CLICKS: texts("numbered_urls")}.get(kind, {}) | {0: ""}
+    return lambda item: (first[item >> 32], second[item % 2**32])

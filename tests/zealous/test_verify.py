@@ -1,0 +1,207 @@
+"""Verification of histograms: of every byte, and of what a publisher with the key could change."""
+
+import hashlib
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from hybriddp.search_log import ITEM_KINDS
+from tasks.checks import VerificationFailed
+from tasks.keys import Keyring
+from tasks.manifest import manifest_bytes, signed_bytes
+from tasks.measurements import FILES
+from tasks.release_files import jsonl_bytes, parquet_bytes
+from tasks.verify import verify_publication, verify_release
+
+PUBLIC = [
+    *(f"{kind}.{form}" for kind in ITEM_KINDS for form in ("parquet", "jsonl")),
+    "label.md", "manifest.json", "manifest.sig",
+]  # fmt: skip
+
+
+def test_an_honest_release_passes_with_and_without_its_measurements(run, folder, key):
+    manifest, checks = verify_release(folder, key, measurements=run.folder)
+    assert [check.name for check in checks][-1] == "recomputed"
+    assert manifest["parameters"]["relaxation"] == "probabilistic"
+    assert "recomputed" not in [check.name for check in verify_release(folder, key)[1]]
+    assert verify_publication(run.home, folder, key) == checks
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_no_byte_can_be_changed_and_no_file_can_be_missing(folder, key, name):
+    path = folder / name
+    data = path.read_bytes()
+    for position in {0, len(data) // 3, len(data) // 2, len(data) - 1}:
+        path.write_bytes(data[:position] + bytes([data[position] ^ 1]) + data[position + 1 :])
+        with pytest.raises(VerificationFailed):
+            verify_release(folder, key)
+    path.write_bytes(data + b"\n")
+    with pytest.raises(VerificationFailed):
+        verify_release(folder, key)
+    path.unlink()
+    with pytest.raises(VerificationFailed, match=r"missing"):
+        verify_release(folder, key)
+
+
+def test_no_file_can_be_added_and_no_other_key_will_do(folder, key):
+    other = Ed25519PrivateKey.generate().public_key().public_bytes_raw()
+    with pytest.raises(VerificationFailed, match="signature"):
+        verify_release(folder, other)
+    (folder / "extra.txt").write_text("hello")
+    with pytest.raises(VerificationFailed, match=r"does not list: extra\.txt"):
+        verify_release(folder, key)
+
+
+class Publisher:
+    """Somebody with the home's own key, who signs something else."""
+
+    def __init__(self, run, folder):
+        self._run, self.folder = run, folder
+        self.manifest = json.loads((folder / "manifest.json").read_bytes())
+
+    def sign(self, **tables):
+        """Publish these tables in place of the others, and this manifest."""
+        for kind, table in tables.items():
+            self.manifest["rows"][kind] = table.num_rows
+            self.write(f"{kind}.parquet", parquet_bytes(table))
+            self.write(f"{kind}.jsonl", jsonl_bytes(table))
+        data = manifest_bytes(self.manifest)
+        (self.folder / "manifest.json").write_bytes(data)
+        signature = Keyring.open(self._run.home).signing.sign(signed_bytes(data))
+        (self.folder / "manifest.sig").write_bytes(signature)
+
+    def rows(self, kind):
+        return pq.read_table(self.folder / f"{kind}.parquet").to_pylist()
+
+    def table(self, kind, rows):
+        """Return rows as a table, ranked as they stand."""
+        schema = pq.read_schema(self.folder / f"{kind}.parquet").remove_metadata()
+        ranked = [{**row, "rank": rank} for rank, row in enumerate(rows, start=1)]
+        return pa.Table.from_pylist(ranked, schema=schema)
+
+    def write(self, name, data):
+        """Put a file in place of another, and its hash into the manifest."""
+        (self.folder / name).write_bytes(data)
+        facts = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        self.manifest["files"][name] = facts
+
+
+@pytest.fixture
+def publisher(run, folder) -> Publisher:
+    return Publisher(run, folder)
+
+
+def refuse(run, folder, key, words):
+    """See that only the measurements give it away."""
+    verify_release(folder, key)
+    with pytest.raises(VerificationFailed, match=words):
+        verify_release(folder, key, measurements=run.folder)
+
+
+def test_what_the_publisher_signs_again_unchanged_still_passes(run, publisher, folder, key):
+    tables = {kind: publisher.table(kind, publisher.rows(kind)) for kind in ITEM_KINDS}
+    publisher.sign(**tables)
+    verify_release(folder, key, measurements=run.folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("threshold", 20), ("first_threshold", 1), ("noise_scale", (1.0).hex()), ("margin_95", 5),
+     ("leak", "1e-12")],
+)  # fmt: skip
+def test_noise_and_thresholds_that_do_not_keep_the_promise_are_refused(
+    run, publisher, folder, key, name, value
+):
+    assert publisher.manifest["histograms"]["pairs"][name] != value
+    publisher.manifest["histograms"]["pairs"][name] = value
+    publisher.sign()
+    refuse(run, folder, key, "noise and thresholds are not those that keep the promise")
+
+
+@pytest.mark.parametrize(
+    ("promise", "value"), [("epsilon_nano", 5 * 10**8), ("delta_atto", 10**10), ("people", 9)]
+)
+def test_a_better_promise_than_the_noise_keeps_is_refused(
+    run, publisher, folder, key, promise, value
+):
+    publisher.manifest["guarantees"]["queries"][promise] = value
+    publisher.sign()
+    refuse(run, folder, key, "noise and thresholds are not those that keep the promise")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("relaxation", "indistinguishable"), ("items_per_user", 2)]
+)
+def test_other_parameters_than_those_of_the_noise_are_refused(
+    run, publisher, folder, key, name, value
+):
+    publisher.manifest["parameters"][name] = value
+    publisher.sign()
+    refuse(run, folder, key, "noise and thresholds are not those that keep the promise")
+
+
+@pytest.mark.parametrize("kind", ITEM_KINDS)
+def test_a_dropped_row_is_refused(run, publisher, folder, key, kind):
+    rows = publisher.rows(kind)
+    publisher.sign(**{kind: publisher.table(kind, rows[1:])})
+    refuse(run, folder, key, "beyond those that were blocked|not what the measurements give")
+
+
+def test_a_dropped_row_whose_texts_stand_elsewhere_cannot_be_passed_off_as_blocked(
+    run, publisher, folder, key
+):
+    """A blocked query is blocked in every histogram."""
+    publisher.manifest["blocked_items"] = 1
+    publisher.sign(queries=publisher.table("queries", publisher.rows("queries")[1:]))
+    refuse(run, folder, key, "beyond those that were blocked|not what the measurements give")
+
+
+@pytest.mark.parametrize("kind", ITEM_KINDS)
+def test_an_added_or_changed_row_or_another_order_is_refused(run, publisher, folder, key, kind):
+    rows = publisher.rows(kind)
+    first = next(name for name in rows[0] if name not in ("rank", "users"))
+    for changed in (
+        [*rows, {**rows[-1], first: "zzz"}],
+        [{**rows[0], "users": rows[0]["users"] + 1}, *rows[1:]],
+        rows[::-1],
+    ):
+        publisher.sign(**{kind: publisher.table(kind, changed)})
+        refuse(run, folder, key, "not what the measurements give|beyond those that were blocked")
+
+
+def test_forms_that_differ_and_wrong_numbers_of_rows_need_no_measurements(publisher, folder, key):
+    publisher.manifest["rows"]["queries"] += 1
+    publisher.sign()
+    with pytest.raises(VerificationFailed, match="another number of rows"):
+        verify_release(folder, key)
+    publisher.manifest["rows"]["queries"] -= 1
+    publisher.write("queries.jsonl", (folder / "queries.jsonl").read_bytes().replace(b"1", b"2", 1))
+    publisher.sign()
+    with pytest.raises(VerificationFailed, match="do not say the same"):
+        verify_release(folder, key)
+
+
+def test_a_table_with_another_column_is_refused(publisher, folder, key):
+    table = publisher.table("queries", publisher.rows("queries"))
+    publisher.sign(queries=table.append_column("people", table["users"]))
+    with pytest.raises(VerificationFailed, match="other columns"):
+        verify_release(folder, key)
+
+
+@pytest.mark.parametrize("field", ["histograms", "blocked_items", "guarantees"])
+def test_a_manifest_without_one_of_its_fields_is_refused(publisher, folder, key, field):
+    del publisher.manifest[field]
+    publisher.sign()
+    with pytest.raises(VerificationFailed, match="schema"):
+        verify_release(folder, key)
+
+
+@pytest.mark.parametrize("kind", ITEM_KINDS)
+def test_other_measurements_are_refused(run, folder, key, kind):
+    path = run.folder / FILES[kind]
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    with pytest.raises(VerificationFailed, match=f"{FILES[kind]} is not the measurement"):
+        verify_release(folder, key, measurements=run.folder)
