@@ -2,9 +2,9 @@
 
 import sys
 
-from bench import core, generate, release
+from bench import core, generate, release, zealous
 
-MODULES = {"core": core, "generate": generate, "release": release}
+MODULES = {"core": core, "generate": generate, "release": release, "zealous": zealous}
 
 
 def main(names: list[str]) -> int:

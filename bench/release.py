@@ -81,7 +81,8 @@ class Cost(NamedTuple):
     output: str
 
 
-def _run(arguments: list[str], home: Path) -> Cost:
+def run_process(arguments: list[str], home: Path) -> Cost:
+    """Run a command in a new home; say what it took."""
     environment = os.environ | {
         "HYBRIDDP_HOME": str(home),
         "PREFECT_HOME": str(home / "private" / "prefect"),
@@ -115,15 +116,15 @@ class _Bench:
         return self._folder / f"home{self._n_homes}"
 
     def python(self, code: str, *arguments: str) -> Cost:
-        return _run([sys.executable, "-c", code, *arguments], self._home())
+        return run_process([sys.executable, "-c", code, *arguments], self._home())
 
     def release(self, log: Path) -> Cost:
         command = [sys.executable, "-m", "flows", "release", "--json", "--epoch", "2026-W46"]
-        return _run([*command, "--optin-fraction", "0.2", "--log", str(log)], self._home())
+        return run_process([*command, "--optin-fraction", "0.2", "--log", str(log)], self._home())
 
     def duckdb_alone(self, log: Path) -> Cost:
         home = self._home()
-        return _run([sys.executable, "-c", _DUCKDB_ALONE, str(log), str(home)], home)
+        return run_process([sys.executable, "-c", _DUCKDB_ALONE, str(log), str(home)], home)
 
     def log(self, n_users: int, suffix: str) -> tuple[Path, int]:
         path = self._folder / f"log{n_users}{suffix}"
