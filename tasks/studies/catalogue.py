@@ -8,20 +8,24 @@ from tasks.studies.checks import CHECK_STUDIES
 from tasks.studies.figures import FIGURE_STUDIES
 from tasks.studies.model import Study
 from tasks.studies.questions import QUESTION_STUDIES
+from tasks.studies.zealous import ZEALOUS_STUDIES
 
 STUDIES: Mapping[str, Study] = {
-    study.name: study for study in (*FIGURE_STUDIES, *QUESTION_STUDIES, *CHECK_STUDIES)
+    study.name: study
+    for study in (*FIGURE_STUDIES, *QUESTION_STUDIES, *CHECK_STUDIES, *ZEALOUS_STUDIES)
 }
 
 
 def aliases() -> dict[str, str]:
-    """Return other names: `figure-13` (JPC19), `sec17-figure-13`, for the study that shows it."""
+    """Return other names: `figure-13` (JPC19), `sec17-figure-13`, `zeal-table-3`, of each study."""
     names = {}
     for study in STUDIES.values():
         for figure in study.figures:
-            paper, number = re.fullmatch(r"(JPC19|SEC17) figure (\d+)", figure).groups()  # type: ignore[union-attr]
-            prefix = "" if paper == "JPC19" else "sec17-"
-            names[f"{prefix}figure-{number}"] = study.name
+            paper, what = re.fullmatch(
+                r"(JPC19|SEC17|ZEAL) ((?:figure|table) \d+)", figure
+            ).groups()  # type: ignore[union-attr]
+            prefix = "" if paper == "JPC19" else f"{paper.lower()}-"
+            names[f"{prefix}{what.replace(' ', '-')}"] = study.name
     return names
 
 
@@ -30,7 +34,8 @@ def find_study(name: str) -> Study:
     known = aliases()
     require(
         name in STUDIES or name in known,
-        f"study must be one of {', '.join(STUDIES)}, or figure-8 to figure-19",
+        f"study must be one of {', '.join(STUDIES)}, or figure-8 to figure-19, or zeal-table-1 to "
+        "zeal-figure-8",
         repr(name),
         "`hybriddp study --list` describes them",
     )

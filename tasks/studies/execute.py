@@ -1,6 +1,5 @@
 """Do the runs that a study still lacks, in this process or in several."""
 
-import functools
 import multiprocessing
 import os
 import signal
@@ -9,23 +8,36 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
+from typing import Any
 
 from hybriddp.errors import require_count
-from hybriddp.study_runs import Row, run_setting
-from hybriddp.study_users import Users, draw_users
+from hybriddp.study_runs import Row
+from hybriddp.zealous_study_parameters import CLOSED_FORM
+from hybriddp.zealous_study_settings import FIFTH, TOWN, ZEAL_SIZE
 from tasks.studies.model import YANDEX, Study
+from tasks.studies.runners import Runner, runner_of
 from tasks.studies.store import Job, Result, Store
 
 # A Yandex-like run takes ten times longer than an AOL-like one, and varies less between seeds.
 YANDEX_SEED_SHARE = 5
+# A search log takes a minute to draw, and its histograms hardly vary between seeds; of the attacks
+# nothing varies at all.
+LOG_SEED_SHARE = 10
+_SEED_SHARES = {
+    YANDEX: YANDEX_SEED_SHARE,
+    **dict.fromkeys((ZEAL_SIZE, FIFTH, TOWN), LOG_SEED_SHARE),
+}
 QUICK_SEEDS = 2
 
 Progress = Callable[[int, int], None]  # runs done, runs in all
 
 
 def seeds_for(population: str, seeds: int) -> int:
-    """Return how many seeds a population gets."""
-    return max(2, seeds // YANDEX_SEED_SHARE) if population == YANDEX and seeds > 2 else seeds
+    """Return how many seeds a population gets; where nothing is drawn one is enough."""
+    if population == CLOSED_FORM:
+        return 1
+    share = _SEED_SHARES.get(population)
+    return max(2, seeds // share) if share is not None and seeds > 2 else seeds
 
 
 def jobs_of(study: Study, seeds: int, *, is_quick: bool) -> list[Job]:
@@ -64,14 +76,22 @@ def execute(
 def do(job: Job) -> Result:
     """Do one run."""
     start = time.monotonic()
-    users = _users(job.setting.population, job.seed, job.setting.is_quick)
-    rows = run_setting(job.study, job.setting, job.seed, users)
+    runner, setting = runner_of(job.setting), job.setting
+    people = _people(runner, setting.population, job.seed, setting.is_quick)
+    rows = runner.run(job.study, setting, job.seed, people)
     return Result(job, rows, time.monotonic() - start)
 
 
-@functools.lru_cache(maxsize=1)
-def _users(population: str, seed: int, is_quick: bool) -> Users:
-    return draw_users(population, seed, is_quick=is_quick)
+# The people of one seed; those of the seed before are let go first, for a log takes a gigabyte.
+_drawn: dict[tuple[object, ...], Any] = {}
+
+
+def _people(runner: Runner, population: str, seed: int, is_quick: bool) -> Any:
+    key = (runner, population, seed, is_quick)
+    if key not in _drawn:
+        _drawn.clear()
+        _drawn[key] = runner.draw(population, seed, is_quick=is_quick)
+    return _drawn[key]
 
 
 def _in_one(jobs: Sequence[Job]) -> Iterator[Result]:
@@ -79,7 +99,7 @@ def _in_one(jobs: Sequence[Job]) -> Iterator[Result]:
         for job in jobs:
             yield do(job)
     finally:
-        _users.cache_clear()
+        _drawn.clear()
 
 
 def _in_many(jobs: Sequence[Job], workers: int) -> Iterator[Result]:

@@ -48,7 +48,15 @@ _top_queries = Study(
             (3, 4),
         ),
     ),
-    plots=(Plot("errors", "Error of each query's probability", "abs_error", ("top",)),),
+    plots=(
+        Plot(
+            "errors",
+            "Error of each query's probability",
+            "abs_error",
+            ("top",),
+            is_over_parts=True,
+        ),
+    ),
     published=FIGURE_9,
     statements=(
         "JPC19 section 4.2: the published numbers are similar to the true ones, with one "

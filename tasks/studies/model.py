@@ -1,11 +1,16 @@
 """What a study is: what it sweeps, the plots that it shows, what papers print of it."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from hybriddp.params import HIGH_UTILITY, PAPER
 from hybriddp.study_runs import BLENDED
 from hybriddp.study_settings import Setting
+from tasks.studies.measures import JUDGED as JUDGED
+from tasks.studies.measures import MEASURES as MEASURES
+from tasks.studies.measures import QUANTITIES as QUANTITIES
+from tasks.studies.runners import AnySetting
 
 AOL, YANDEX = "aol-like", "yandex-like"
 # JPC19 figure 11.
@@ -17,18 +22,23 @@ BOTH_STRATEGIES = (PAPER, HIGH_UTILITY)
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """One quantity varied, for each of some list sizes or other lines, by some methods."""
+    """One quantity varied, for each of some list sizes or other lines, by some methods.
+
+    A sweep that names the panel of another one is drawn into it: against an axis of its own above
+    it, if another quantity is varied, and as a level line if nothing is.
+    """
 
     name: str
     title: str
-    base: Setting
+    base: AnySetting
     x: str
     xs: tuple[float, ...]
     methods: tuple[str, ...] = BOTH_STRATEGIES
     line: str | None = None
     lines: tuple[float, ...] = ()
+    panel: str = ""
 
-    def settings(self, *, is_quick: bool) -> Iterator[Setting]:
+    def settings(self, *, is_quick: bool) -> Iterator[AnySetting]:
         """Yield every setting; a quick study takes the ends and drops all lines but the first."""
         xs = (self.xs[0], self.xs[-1]) if is_quick and len(self.xs) > 2 else self.xs
         lines = self.lines[:1] if is_quick else self.lines
@@ -39,6 +49,16 @@ class Sweep:
                     changes = {**fixed, self.x: x, "method": method, "is_quick": is_quick}
                     yield replace(self.base, **changes)  # type: ignore[arg-type]
 
+    @property
+    def fixed(self) -> dict[str, Any]:
+        """What all settings of the sweep have in common."""
+        varied = (self.x, self.line, "method", "is_quick")
+        return {
+            field.name: getattr(self.base, field.name)
+            for field in fields(self.base)
+            if field.name not in varied
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Series:
@@ -47,6 +67,7 @@ class Series:
     method: str
     part: str = BLENDED
     label: str = ""
+    short: str = ""  # where a label begins with something else; else the method
 
 
 PAPER_SERIES = Series(PAPER, label="strategy paper")
@@ -64,6 +85,9 @@ class Plot:
     series: tuple[Series, ...] = (PAPER_SERIES, HIGH_UTILITY_SERIES)
     is_logarithmic: bool = False
     is_loss: bool = False  # show 1 - measure: what is missing to the best
+    is_over_parts: bool = False  # parts are numbers, and the measure is shown over them
+    parts_label: str = ""  # what these numbers are, if they go over several decades
+    limits: tuple[float, float] | None = None  # of the measure's axis, if not the usual ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +100,20 @@ class Published:
     value: float
     source: str
     part: str = BLENDED
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Which of our runs stands beside what papers print: a method, or any other of its fields."""
+
+    title: str
+    fields: tuple[tuple[str, Any], ...]
+
+
+_STRATEGY_COLUMNS = (
+    Column("ours, strategy paper", (("method", PAPER),)),
+    Column("ours, high-utility", (("method", HIGH_UTILITY),)),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,79 +130,14 @@ class Study:
     published: tuple[Published, ...] = ()
     statements: tuple[str, ...] = ()  # what the papers say in words, with the place
     limits: tuple[str, ...] = ()  # how this study differs from the papers'
+    columns: tuple[Column, ...] = _STRATEGY_COLUMNS
+    outcome: Callable[[list[dict[str, Any]]], str] | None = None  # a sentence about the summary
 
     def sweep(self, name: str) -> Sweep:
         """Return one of the sweeps."""
         return next(sweep for sweep in self.sweeps if sweep.name == name)
 
-    def settings(self, *, is_quick: bool) -> list[Setting]:
+    def settings(self, *, is_quick: bool) -> list[AnySetting]:
         """Return every setting once; sweeps may share some."""
         every = (s for sweep in self.sweeps for s in sweep.settings(is_quick=is_quick))
         return list(dict.fromkeys(every))
-
-
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """How a measure is called on an axis and in a table."""
-
-    label: str
-    short: str
-    more_is_better: bool = False
-    limits: tuple[float, float] | None = None  # of the axis, where 0 would hide the differences
-    nominal: float | None = None  # what it should be, drawn as a line
-
-
-def _covering(what: str) -> Measure:
-    return Measure(
-        f"share of {what} whose\n95 % interval covers",
-        f"covered {what}",
-        limits=(0.85, 1.0),
-        nominal=0.95,
-    )
-
-
-MEASURES = {
-    "l1_records": Measure("L1 distance of records (probability)", "L1 records"),
-    "l1_queries": Measure("L1 distance of queries (probability)", "L1 queries"),
-    "l1_top_queries": Measure(
-        "L1 distance over the true top M\nand the list (probability)", "L1 of the top"
-    ),
-    "ndcg_queries": Measure("NDCG of queries (1 is best)", "NDCG queries", True),
-    "ndcg_of_ndcgs": Measure("NDCG of NDCGs (1 is best)", "NDCG of NDCGs", True),
-    "n_queries": Measure("queries on the list (count)", "queries", True),
-    "n_records": Measure("records on the list (count)", "records", True),
-    "p_true": Measure("true share of users (probability)", "true share"),
-    "p_blended": Measure("published probability", "published"),
-    "p_optin": Measure("opt-in estimate (probability)", "opt-in"),
-    "p_clients": Measure("client estimate (probability)", "clients"),
-    "p_clients_summed": Measure("client estimate, summed over urls (probability)", "clients, sum"),
-    "abs_error": Measure("absolute error (probability)", "absolute error"),
-    "listed": Measure("share of runs that list the query", "listed"),
-    "l1_common": Measure("L1 of queries that both strategies list", "L1 common"),
-    "coverage_records": _covering("records"),
-    "coverage_queries": _covering("queries"),
-    "coverage_ranks": _covering("ranks"),
-    "relative_width": Measure("width of the median interval (part of p)", "relative width"),
-    "error_over_floor": Measure("squared error over its floor", "error/floor", nominal=1.0),
-    "alarm": Measure("share of releases with p below 1e-3", "p < 1e-3", limits=(-0.03, 1.03)),
-    "withheld": Measure("share of releases that are withheld", "withheld", limits=(-0.03, 1.03)),
-    "suspicious": Measure("suspicious records (count)", "suspicious"),
-    "found_pushed": Measure("share of runs that find the pushed url", "found"),
-}
-# Compared between strategies, with a verdict; list sizes are shown but not judged.
-JUDGED = (
-    "l1_records", "l1_queries", "l1_common", "l1_top_queries", "ndcg_queries", "ndcg_of_ndcgs",
-)  # fmt: skip
-
-QUANTITIES = {
-    "epsilon": "epsilon (privacy loss of each user)",
-    "delta": "delta (probability)",
-    "optin_fraction": "opt-in users (share of all users)",
-    "max_head_size": "M, queries wanted (count)",
-    "headlist_user_fraction": "f_O, opt-in users who find the list (share)",
-    "query_budget_fraction": "f_C, budget of a client's query (share)",
-    "part": "query (rank in the population)",
-    "population": "population",
-    "plant": "what was planted",
-    "method": "method",
-}

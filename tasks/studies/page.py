@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from hybriddp.study_settings import TOP_QUERIES
+from hybriddp.zealous_study_parameters import CLOSED_FORM
 from tasks.home import write_whole
-from tasks.studies.model import MEASURES, QUANTITIES, YANDEX, Published, Study
+from tasks.studies.measures import MEASURES, QUANTITIES
+from tasks.studies.model import YANDEX, Column, Published, Study
 from tasks.studies.published import QUERY_NAMES
 from tasks.studies.tables import Table, Tables
 
@@ -27,14 +29,20 @@ thead th { position: sticky; top: 0; background: #fff; border-bottom: 2px solid 
 .wide { overflow: auto; max-height: 34rem; } .quiet { color: #666; } .worse { color: #b00020; }
 """
 _SETTING_COLUMNS = (
-    "population", "epsilon", "delta", "optin_fraction", "max_head_size",
-    "headlist_user_fraction", "query_budget_fraction", "method", "part",
+    "population", "item_kind", "epsilon", "delta", "optin_fraction", "max_head_size",
+    "headlist_user_fraction", "query_budget_fraction", "relaxation", "items_per_user", "min_users",
+    "first_threshold", "threshold", "method", "part",
 )  # fmt: skip
 _SHORT = {
     "optin_fraction": "opt-in",
     "max_head_size": "M",
     "headlist_user_fraction": "f_O",
     "query_budget_fraction": "f_C",
+    "item_kind": "items",
+    "items_per_user": "m",
+    "min_users": "k",
+    "first_threshold": "tau",
+    "threshold": "tau'",
 }
 
 
@@ -90,6 +98,8 @@ def write_index(parent: Path) -> Path | None:
 
 def verdict(tables: Tables) -> str:
     """Say in how many settings strategy high-utility beats strategy paper, and where it loses."""
+    if tables.outcome:
+        return tables.outcome
     sentences = []
     for measure in dict.fromkeys(row["measure"] for row in tables.comparison):
         rows = [row for row in tables.comparison if row["measure"] == measure]
@@ -114,6 +124,8 @@ def _runs(tables: Tables, *, is_quick: bool) -> str:
         population: len({run["seed"] for run in tables.runs if run["population"] == population})
         for population in dict.fromkeys(run["population"] for run in tables.runs)
     }
+    if set(seeds) == {CLOSED_FORM}:
+        return "Computed in closed form; nothing is drawn."
     words = ", ".join(f"{n} seeds for {population}" for population, n in seeds.items())
     fewer = (
         " Yandex-like users take ten times longer, so they get fewer seeds; with so few a "
@@ -133,7 +145,8 @@ def _what_was_varied(study: Study, tables: Tables) -> Iterable[str]:
     constant = [
         f"{QUANTITIES[name]} = {tables.summary[0][name]}"
         for name in _SETTING_COLUMNS
-        if name not in varied and name in QUANTITIES and name != "part" and tables.summary
+        if name not in varied and name in QUANTITIES and name != "part"
+        if tables.summary and name in tables.summary[0]
     ]
     lines = []
     for sweep in study.sweeps:
@@ -153,14 +166,14 @@ def _what_papers_say(study: Study, tables: Tables) -> Iterable[str]:
     if not study.published:
         yield '<p class="quiet">The texts print no values for these plots.</p>'
         return
-    head = ("where", "at", "measure", "paper", "ours, strategy paper", "ours, high-utility")
+    head = ("where", "at", "measure", "paper", *(column.title for column in study.columns))
     rows = [
         (
             point.source,
             _place(point, study),
             MEASURES[point.measure].short,
             f"{point.value:g}",
-            *(_ours(point, study, tables.summary, method) for method in ("paper", "high-utility")),
+            *(_ours(point, study, tables.summary, column) for column in study.columns),
         )
         for point in study.published
     ]
@@ -170,16 +183,18 @@ def _what_papers_say(study: Study, tables: Tables) -> Iterable[str]:
 def _place(point: Published, study: Study) -> str:
     sweep = study.sweep(point.sweep)
     place = f"{_SHORT.get(sweep.x, sweep.x)} = {point.x:g}"
+    if len({other.sweep for other in study.published if other.source == point.source}) > 1:
+        place = f"{sweep.title}, {place}"
     if sweep.base.kind == TOP_QUERIES:
         place += f", {QUERY_NAMES[point.part]}"
     return place
 
 
-def _ours(point: Published, study: Study, summary: Table, method: str) -> str:
+def _ours(point: Published, study: Study, summary: Table, column: Column) -> str:
     sweep = study.sweep(point.sweep)
+    wanted = {**sweep.fixed, sweep.x: point.x, "part": point.part, **dict(column.fields)}
     for row in summary:
-        is_there = row[sweep.x] == point.x and row["part"] == point.part
-        if is_there and row["method"] == method and row["population"] == sweep.base.population:
+        if all(row[name] == value for name, value in wanted.items()):
             return _mean(row, point.measure)
     return ""
 
@@ -226,9 +241,8 @@ def _mean(row: dict[str, Any], measure: str) -> str:
     value, error = row.get(measure), row.get(f"{measure}_se")
     if value is None:
         return ""
-    digits = 1 if measure in ("n_queries", "n_records") else 4
-    shown = f"{value:.{digits}f}"
-    return shown if error is None else f"{shown} ± {error:.{digits}f}"
+    form = MEASURES[measure].form if measure in MEASURES else ".4f"
+    return f"{value:{form}}" if error is None else f"{value:{form}} ± {error:{form}}"
 
 
 def _value(value: object) -> str:

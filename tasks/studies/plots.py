@@ -5,9 +5,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hybriddp.study_settings import TOP_QUERIES
 from tasks.home import write_whole
-from tasks.studies.model import MEASURES, QUANTITIES, Plot, Published, Series, Study, Sweep
+from tasks.studies.measures import MEASURES
+from tasks.studies.model import Plot, Published, Series, Study, Sweep
+from tasks.studies.plot_axes import label_above, label_x, label_y
 from tasks.studies.tables import Table
 
 if TYPE_CHECKING:
@@ -63,22 +64,46 @@ def _draw(study: Study, plot: Plot, summary: Table) -> "Figure":
     from matplotlib.figure import Figure
 
     sweeps = [study.sweep(name) for name in plot.sweeps]
-    figure = Figure(figsize=(3.9 * len(sweeps) + 2.6, 3.7), layout="constrained")
+    shown = [sweep for sweep in sweeps if not sweep.panel]
+    figure = Figure(figsize=(3.9 * len(shown) + 2.6, 3.7), layout="constrained")
     FigureCanvasAgg(figure)
-    panels = figure.subplots(1, len(sweeps), squeeze=False)[0]
-    ranks = sorted({value for sweep in sweeps for value in _line_values(sweep)[1]})
-    for axes, sweep in zip(panels, sweeps, strict=True):
+    panels = figure.subplots(1, len(shown), squeeze=False)[0]
+    ranks = sorted({value for sweep in sweeps for value in _line_values(sweep, plot)[1]})
+    drawn = list(panels)
+    for axes, sweep in zip(panels, shown, strict=True):
         _draw_panel(axes, sweep, plot, summary, ranks)
+        guests = [guest for guest in sweeps if guest.panel == sweep.name]
+        drawn += [_draw_guest(axes, sweep, guest, plot, summary, ranks) for guest in guests]
         _draw_published(axes, plot, [p for p in study.published if p.sweep == sweep.name])
-        _label_x(axes, sweep)
-        _label_y(axes, plot)
+        label_x(axes, sweep, plot)
+        label_y(axes, plot)
     label = MEASURES[plot.measure].label
     if plot.is_loss:
         label = f"1 - {label.replace('1 is best', '0 is best')}"
     panels[0].set_ylabel(label)
     figure.suptitle(plot.title, fontsize=11, fontweight="bold", x=0.01, horizontalalignment="left")
-    _draw_legend(figure, panels)
+    _draw_legend(figure, drawn)
     return figure
+
+
+def _draw_guest(
+    axes: "Axes", host: Sweep, guest: Sweep, plot: Plot, summary: Table, ranks: list[float]
+) -> "Axes":
+    """Draw a sweep into the panel of another one, and return the axes that it is drawn on."""
+    if len(guest.xs) == 1 and not plot.is_over_parts:
+        for series in plot.series:
+            rows = [row for row in summary if _belongs(row, guest, series, None, None, guest.x)]
+            for row in rows:
+                axes.axhline(
+                    row[plot.measure], color="#000000", linewidth=1.1, linestyle=(0, (6, 3)),
+                    label=series.label,
+                )  # fmt: skip
+        return axes
+    if guest.x != host.x and not plot.is_over_parts:
+        axes = axes.twiny()
+        label_above(axes, guest)
+    _draw_panel(axes, guest, plot, summary, ranks)
+    return axes
 
 
 def _draw_legend(figure: "Figure", panels: Iterable["Axes"]) -> None:
@@ -98,9 +123,11 @@ def _size(label: str) -> float:
     return float(label.split()[2].rstrip(",")) if label.startswith("M = ") else 0.0
 
 
-def _line_values(sweep: Sweep) -> tuple[str | None, tuple[float, ...]]:
+def _line_values(sweep: Sweep, plot: Plot) -> tuple[str | None, tuple[float, ...]]:
     """Return what tells the lines of one series apart, if anything does, and its values."""
-    return (sweep.x, sweep.xs) if sweep.base.kind == TOP_QUERIES else (sweep.line, sweep.lines)
+    if plot.is_over_parts:
+        return (sweep.x, sweep.xs) if len(sweep.xs) > 1 else (None, ())
+    return sweep.line, sweep.lines
 
 
 def _draw_panel(axes: "Axes", sweep: Sweep, plot: Plot, summary: Table, ranks: list[float]) -> None:
@@ -109,8 +136,8 @@ def _draw_panel(axes: "Axes", sweep: Sweep, plot: Plot, summary: Table, ranks: l
     `ranks` are the list sizes of all panels, so that one has the same colour in each; the series
     are told apart by dashes then. Without list sizes each series has its colour.
     """
-    x = "part" if sweep.base.kind == TOP_QUERIES else sweep.x
-    column, values = _line_values(sweep)
+    x = "part" if plot.is_over_parts else sweep.x
+    column, values = _line_values(sweep, plot)
     for number, series in enumerate(plot.series):
         for line in values or (None,):
             rows = [row for row in summary if _belongs(row, sweep, series, column, line, x)]
@@ -120,8 +147,10 @@ def _draw_panel(axes: "Axes", sweep: Sweep, plot: Plot, summary: Table, ranks: l
                 continue
             rank, dash, label = number, _DASHES[0], series.label
             if line is not None:
-                rank, dash = ranks.index(line), _DASHES[number % len(_DASHES)]
-                label = f"{_name_line(column, line)}, {series.method}"
+                # The colours of a guest's lines come behind those of the panel's own series.
+                first = len(plot.series) - 1 if sweep.panel else 0
+                rank, dash = first + ranks.index(line), _DASHES[number % len(_DASHES)]
+                label = f"{_name_line(column, line)}, {series.short or series.method}"
             _draw_line(axes, _points(rows, x, plot), rank, dash, label)
 
 
@@ -161,8 +190,8 @@ def _draw_line(axes: "Axes", points: list[_Point], rank: int, dash: str, label: 
 
 
 def _is_short(row: dict[str, Any]) -> bool:
-    found = row.get("n_queries")
-    return found is not None and found < row["max_head_size"] - 0.5
+    found, wanted = row.get("n_queries"), row.get("max_head_size")
+    return found is not None and wanted is not None and found < wanted - 0.5
 
 
 def _belongs(
@@ -174,19 +203,11 @@ def _belongs(
     x: str,
 ) -> bool:
     """Say whether a row of the summary is a point of this line."""
-    base = sweep.base
-    fixed = {
-        name: getattr(base, name)
-        for name in (
-            "population", "delta", "optin_fraction", "max_head_size", "epsilon", "kind", "plant",
-            "headlist_user_fraction", "query_budget_fraction",
-        )
-        if name not in (sweep.x, sweep.line)
-    }  # fmt: skip
+    fixed = sweep.fixed
     if column is not None:
         fixed[column] = line
     if x == "part":
-        is_part = row["part"].isdigit()
+        is_part = row["part"].isdigit() and row[sweep.x] in sweep.xs
     else:
         is_part = row["part"] == series.part and row[sweep.x] in sweep.xs
     is_method = row["method"] == series.method
@@ -209,47 +230,5 @@ def _draw_published(axes: "Axes", plot: Plot, published: list[Published]) -> Non
 
 
 def _name_line(column: str | None, line: float | None) -> str:
-    letter = {"max_head_size": "M", "epsilon": "epsilon"}.get(column or "", column)
+    letter = {"max_head_size": "M", "items_per_user": "m"}.get(column or "", column)
     return f"{letter} = {line:g}"
-
-
-def _label_x(axes: "Axes", sweep: Sweep) -> None:
-    from matplotlib.ticker import MaxNLocator, NullLocator, PercentFormatter
-
-    x = "part" if sweep.base.kind == TOP_QUERIES else sweep.x
-    axes.set_title(sweep.title)
-    axes.set_xlabel(QUANTITIES[x])
-    if x == "delta":
-        axes.set_xscale("log")
-    elif x == "max_head_size":
-        axes.set_xscale("log")
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.set_xticks(list(sweep.xs), [f"{value:g}" for value in sweep.xs])
-    elif x == "optin_fraction":
-        axes.set_xlabel(QUANTITIES[x].replace("share", "%"))
-        decimals = 1 if max(sweep.xs) < 0.03 or len(sweep.xs) == 2 else 0
-        axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=decimals, symbol=""))
-        if len(sweep.xs) <= 2:
-            axes.set_xticks(list(sweep.xs))
-            axes.set_xlim(min(sweep.xs) - 0.005, max(sweep.xs) + 0.005)
-    elif x in ("epsilon", "part"):
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-
-
-def _label_y(axes: "Axes", plot: Plot) -> None:
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, ScalarFormatter
-
-    if plot.is_logarithmic:
-        axes.set_yscale("log")
-        axes.yaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5)))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axes.yaxis.set_minor_formatter(NullFormatter())
-    elif MEASURES[plot.measure].more_is_better:
-        axes.yaxis.set_major_formatter(ScalarFormatter(useOffset=False))
-    elif MEASURES[plot.measure].limits is not None:
-        axes.set_ylim(MEASURES[plot.measure].limits)
-    else:
-        axes.set_ylim(bottom=0)
-    nominal = MEASURES[plot.measure].nominal
-    if nominal is not None:
-        axes.axhline(nominal, color="#555555", linewidth=0.9, linestyle=":")

@@ -17,7 +17,7 @@ from tasks.studies.tables import Tables, make_tables, write_tables
 class StudyRequest(Form):
     """One study."""
 
-    name: str = Field(description="A study, or a figure of JPC19 such as figure-13.")
+    name: str = Field(description="A study, or a figure of a paper such as figure-13.")
     out: Path | None = Field(None, description="Folder; default: studies/NAME of the home.")
     seeds: int | None = Field(
         None, ge=1, le=10_000, description="Seeds; default 20, and 2 in a quick run."
@@ -53,7 +53,7 @@ def do_runs(request: StudyRequest, progress: Progress = lambda done, total: None
         workers=request.workers,
         progress=progress,
     )
-    tables = make_tables(results)
+    tables = make_tables(results, request.study.outcome)
     write_tables(tables, request.folder)
     return tables
 

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from hybriddp.study_runs import Row
-from hybriddp.study_settings import Setting
+from tasks.studies.runners import AnySetting, runner_of
 
 LIBRARY = Path(__file__).parents[2] / "hybriddp"
 _FIRST_MODULE = "study_runs"
@@ -25,7 +25,7 @@ class Job:
     """One run that a study needs."""
 
     study: str
-    setting: Setting
+    setting: AnySetting
     seed: int
 
 
@@ -40,15 +40,20 @@ class Result:
 
 def key_of(job: Job) -> str:
     """Return the hash under which a run is stored."""
-    parts = [job.study, asdict(job.setting), job.seed, code_version()]
+    parts = [job.study, asdict(job.setting), job.seed, _code_of(job)]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
 
 
+def _code_of(job: Job) -> str:
+    first_module = runner_of(job.setting).first_module
+    return code_version() if first_module == _FIRST_MODULE else code_version(first_module)
+
+
 @functools.cache
-def code_version() -> str:
+def code_version(first_module: str = _FIRST_MODULE) -> str:
     """Return a hash of every library module that a run can reach, but for words about it."""
     digest = hashlib.sha256()
-    for name in sorted(_reachable(_FIRST_MODULE)):
+    for name in sorted(_reachable(first_module)):
         tree = ast.parse((LIBRARY / f"{name}.py").read_bytes())
         for node in ast.walk(tree):
             body = getattr(node, "body", None)
@@ -107,7 +112,7 @@ class Store:
             "study": job.study,
             "setting": asdict(job.setting),
             "seed": job.seed,
-            "code": code_version(),
+            "code": _code_of(job),
             "seconds": round(result.seconds, 3),
             "rows": result.rows,
         }

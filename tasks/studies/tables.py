@@ -1,7 +1,7 @@
 """A study's tables: `runs`, `summary` and `comparison`, as CSV and Parquet."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from hybriddp.params import HIGH_UTILITY, PAPER
 from hybriddp.study_runs import BLENDED, Row
 from hybriddp.study_summary import compare, summarise
 from tasks.home import write_whole
-from tasks.studies.model import JUDGED, MEASURES
+from tasks.studies.measures import JUDGED, MEASURES
 from tasks.studies.store import Job
 
 Table = list[dict[str, Any]]
@@ -27,9 +27,12 @@ class Tables:
     runs: Table  # one for each setting, part and seed
     summary: Table  # means over the seeds
     comparison: Table  # high-utility minus paper, paired by seed
+    outcome: str = ""  # what a study says of itself, if it does not compare the two strategies
 
 
-def make_tables(results: Sequence[tuple[Job, list[Row]]]) -> Tables:
+def make_tables(
+    results: Sequence[tuple[Job, list[Row]]], conclude: Callable[[Table], str] | None = None
+) -> Tables:
     """Flatten, average and compare what the runs measured."""
     runs = [
         {"study": job.study, **asdict(job.setting), "part": row["part"], "seed": job.seed, **row}
@@ -42,9 +45,10 @@ def make_tables(results: Sequence[tuple[Job, list[Row]]]) -> Tables:
     runs.sort(key=lambda run: _order(run, setting_keys))
     judged = {name: MEASURES[name].more_is_better for name in JUDGED if name in measures}
     published = [run for run in runs if run["part"] == BLENDED]
+    summary = summarise(runs, setting_keys, measures)
     return Tables(
         runs,
-        summarise(runs, setting_keys, measures),
+        summary,
         compare(
             published,
             [key for key in setting_keys if key not in ("method", "part")],
@@ -52,6 +56,7 @@ def make_tables(results: Sequence[tuple[Job, list[Row]]]) -> Tables:
             base=PAPER,
             other=HIGH_UTILITY,
         ),
+        conclude(summary) if conclude is not None else "",
     )
 
 
