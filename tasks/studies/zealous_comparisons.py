@@ -134,15 +134,12 @@ _SHARES = {"few": 0.05, "many": 0.2}
 def _conclude_records(summary: Summary) -> str:
     sentences, epsilon = [], nearest(summary, "epsilon", 4)
     for share in _SHARES.values():
-        at = {"epsilon": epsilon, "optin_fraction": share, "part": WHOLE}
-        values = [
-            (
-                shown(found(summary, "n_records", method=method, **at), ",.0f"),
-                shown(found(summary, "l1_top_records", method=method, **at), ".4f"),
-            )
-            for method in (BLENDER, ZEALOUS_OPTIN, ZEALOUS)
-        ]
-        words = [f"{n} records, L1 {l1}" for n, l1 in values]
+        words = []
+        for method, who in ((BLENDER, share), (ZEALOUS_OPTIN, share), (ZEALOUS, 1.0)):
+            at = {"epsilon": epsilon, "optin_fraction": who, "part": WHOLE, "method": method}
+            n_records = shown(found(summary, "n_records", **at), ",.0f")
+            l1 = shown(found(summary, "l1_top_records", **at), ".4f")
+            words.append(f"{n_records} records, L1 {l1}")
         sentences.append(
             f"{share * 100:g} % opted in: BLENDER {words[0]}; ZEALOUS of the same people "
             f"{words[1]}; ZEALOUS of everybody {words[2]}"
@@ -166,21 +163,33 @@ records = Study(
             replace(_SAME_LOG, optin_fraction=share),
             "epsilon",
             _EPSILONS,
-            (BLENDER, ZEALOUS_OPTIN, ZEALOUS),
+            (BLENDER, ZEALOUS_OPTIN),
         )
         for name, share in _SHARES.items()
+    )
+    + tuple(
+        Sweep(
+            f"everybody-{name}",
+            "Everybody",
+            _SAME_LOG,
+            "epsilon",
+            _EPSILONS,
+            (ZEALOUS,),
+            panel=name,
+        )
+        for name in _SHARES
     ),
     plots=tuple(
         Plot(
             name,
             title,
             measure,
-            tuple(_SHARES),
+            (*_SHARES, *(f"everybody-{name}" for name in _SHARES)),
             (
                 Series(ZEALOUS, WHOLE, "ZEALOUS, everybody trusts"),
                 Series(ZEALOUS_OPTIN, WHOLE, "ZEALOUS, opt-in people only"),
-                Series(BLENDER, WHOLE, "BLENDER, opt-in people and clients"),
                 Series(BLENDER, OPTIN_ALONE, "BLENDER's opt-in people alone"),
+                Series(BLENDER, WHOLE, "BLENDER, opt-in people and clients"),
             ),
             is_logarithmic=is_logarithmic,
         )

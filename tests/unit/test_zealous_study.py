@@ -13,7 +13,16 @@ from hybriddp.histogram_measures import average_count_difference
 from hybriddp.index_caching import cached_keywords, hit_probability
 from hybriddp.params import Budget
 from hybriddp.populations import study_rng
-from hybriddp.search_log import CLICKS, ITEM_KINDS, KEYWORDS, PAIRS, QUERIES, UserItems, items_of
+from hybriddp.search_log import (
+    CLICKS,
+    ITEM_KINDS,
+    KEYWORDS,
+    PAIRS,
+    QUERIES,
+    SearchLog,
+    UserItems,
+    items_of,
+)
 from hybriddp.synthetic_sessions import draw_session_world
 from hybriddp.zealous import ZealousMechanism
 from hybriddp.zealous_study import TOP_SIZES, WHOLE, draw_log_of, published, run_zealous
@@ -51,8 +60,10 @@ from hybriddp.zealous_study_settings import (
 from tasks.studies.catalogue import STUDIES, aliases
 from tasks.studies.execute import execute, jobs_of, seeds_for
 from tasks.studies.model import AOL_DEFAULTS
-from tasks.studies.request import StudyRequest, do_runs, show
-from tasks.studies.store import Job, code_version, key_of
+from tasks.studies.page import write_page
+from tasks.studies.plots import write_plots
+from tasks.studies.request import StudyRequest, do_runs
+from tasks.studies.store import Job, key_of
 from tasks.studies.zealous import ZEALOUS_STUDIES
 
 QUICK = ZealousSetting(population=ZEAL_SIZE, kind=CONTRIBUTIONS, epsilon=10, is_quick=True)
@@ -64,6 +75,12 @@ def log():
     rng = study_rng(7)
     world = draw_session_world(rng=rng, size=8_000)
     return StudyLog(world, world.draw_log(2_500, rng=rng), ("small",))
+
+
+@pytest.fixture
+def quicker(monkeypatch):
+    """Draw smaller logs than even a quick study does."""
+    monkeypatch.setattr("hybriddp.zealous_study_logs.QUICK_SIZE", (2_500, 8_000))
 
 
 # ---- what is taken from a log ----
@@ -112,7 +129,18 @@ def test_dropping_rare_queries_first_changes_nothing_of_the_anonymous_histograms
         log.anonymous(LEAST_CROWD - 1)
 
 
-def test_what_a_seed_shares_does_not_depend_on_the_order_of_use():
+def test_a_rare_query_between_two_frequent_ones_keeps_their_session_whole(log):
+    """Twelve people ask 0, something of their own 25 minutes later, and 1 after 25 more."""
+    n, third = 12, np.arange(36) % 3
+    queries = np.where(third == 1, 2 + np.arange(36), third // 2)
+    small = SearchLog(
+        np.repeat(np.arange(n), 3), third * 1_500, queries, np.full(36, -1), n, 1, log.log.words
+    )
+    pairs = StudyLog(log.world, small, ("twelve",)).anonymous(LEAST_CROWD)[PAIRS]
+    assert (pairs.items.tolist(), pairs.counts.tolist()) == ([1], [n])
+
+
+def test_what_a_seed_shares_does_not_depend_on_the_order_of_use(quicker):
     logs = [draw_log_of(ZEAL_SIZE, 3, is_quick=True) for _ in range(2)]
     logs[1].items(PAIRS)
     for log in logs:
@@ -369,12 +397,20 @@ def test_printed_points_have_runs_and_columns():
                 assert asdict_key(replace(sweep.base, **changes)) in settings
 
 
-def test_settings_of_zealous_have_their_own_code_and_leave_blenders_alone():
+def test_a_change_of_the_code_of_zealous_leaves_blenders_runs_alone(monkeypatch):
     ours, blenders = Job("s", QUICK, 0), Job("s", AOL_DEFAULTS, 0)
-    assert code_version() != code_version("zealous_study")
     assert key_of(ours) != key_of(Job("s", replace(QUICK, epsilon=9), 0))
     assert key_of(ours) == key_of(Job("s", replace(QUICK, epsilon=10.0), 0))
-    assert key_of(blenders) != key_of(ours)
+    versions = {"study_runs": "one", "zealous_study": "two"}
+    monkeypatch.setattr(
+        "tasks.studies.store.code_version", lambda module="study_runs": versions[module]
+    )
+    before = key_of(ours), key_of(blenders)
+    versions["zealous_study"] = "three"
+    assert key_of(ours) != before[0]
+    assert key_of(blenders) == before[1]
+    versions["study_runs"] = "four"
+    assert key_of(blenders) != before[1]
 
 
 def test_logs_get_two_seeds_and_closed_forms_one():
@@ -391,13 +427,15 @@ def test_unknown_words_in_a_setting_are_refused(name):
         replace(QUICK, **{name: "else"})
 
 
-def test_a_quick_study_has_its_plots_its_page_and_its_outcome(tmp_path):
-    request = StudyRequest(name="zeal-figure-6", quick=True, seeds=1, out=tmp_path / "caching")
+def test_a_quick_study_has_its_plots_its_page_and_its_outcome(quicker, tmp_path):
+    request = StudyRequest(name="zeal-figure-6", quick=True, seeds=1, out=tmp_path)
     tables = do_runs(request)
-    page = show(request, tables).read_text()
+    one_plot = replace(request.study, plots=request.study.plots[:1])  # it has guests of both kinds
+    (plot,) = write_plots(one_plot, tables.summary, tmp_path)
+    page = write_page(one_plot, tables, tmp_path, is_quick=True).read_text()
     assert tables.outcome.startswith("Hit probability 0.")
     assert tables.outcome.split(" with")[0] in page
-    assert (tmp_path / "caching" / "figure-6a.svg").is_file()
+    assert plot.read_text().count('id="twiny') + plot.read_text().count('id="axes_') == 2
     assert "ZEAL section 8.2, above" in page
     raw, ours, crowd = (
         {row["hit_probability"] for row in tables.summary if row["method"] == method}
@@ -406,4 +444,5 @@ def test_a_quick_study_has_its_plots_its_page_and_its_outcome(tmp_path):
     assert len(raw) == 1
     assert max(ours | crowd) <= max(raw)
     (cell,) = (row for row in tables.summary if row["epsilon"] == 10 and row["items_per_user"] == 1)
-    assert f"<td>{cell['hit_probability']:.4f}</td>" in page
+    printed = "less than</td><td>m = 1</td><td>hits</td><td>0.33</td>"
+    assert f"{printed}<td>{cell['hit_probability']:.4f}</td><td></td><td></td>" in page
