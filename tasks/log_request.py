@@ -82,6 +82,11 @@ class LogRequest(Form):
         raise NotImplementedError
 
     @property
+    def is_joint(self) -> bool:
+        """Whether everybody is in all groups; else nobody is in two."""
+        return False
+
+    @property
     def groups_in_the_log(self) -> tuple[str, ...]:
         """The groups whose members are in the log, and charged here."""
         return tuple(self.prices())

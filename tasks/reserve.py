@@ -59,8 +59,13 @@ def _decide(engine: DuckDBEngine, run: LogRun, head: Head) -> dict[str, Any]:
     engine.step("candidate_groups")
     groups = {row["cohort"]: row for row in engine.fetch("candidate_groups").to_pylist()}
     charged = run.request.groups_in_the_log
+    together = Charge(
+        sum(charge.epsilon for charge in charges.values()),
+        sum(charge.delta for charge in charges.values()),
+    )
     for group in charged:
-        _require_size(engine, run, entries, group, groups.get(group), charges[group], policy, now)
+        asked = together if run.request.is_joint else charges[group]
+        _require_size(engine, run, entries, group, groups.get(group), asked, policy, now)
     terms = {
         group: {
             "epsilon_nano": charges[group].epsilon,

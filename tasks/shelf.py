@@ -63,7 +63,8 @@ def read_rows(folder: Path, name: str) -> list[dict[str, Any]]:
     """Read a published table, `head_list` or `trends`."""
     path = folder / f"{name}.jsonl"
     try:
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        # Not splitlines(): a text may hold characters that Unicode takes for line ends.
+        return [json.loads(line) for line in path.read_bytes().splitlines()]
     except (OSError, ValueError):
         raise BadInput(
             f"{folder} is not the folder of a release: {path.name} is missing."

@@ -1,5 +1,6 @@
 """Histograms as a product: their files, their gate, their part of the manifest, their label."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -95,8 +96,10 @@ def describe(
     described = {}
     for kind in parameters["histograms"]:
         mechanism = mechanism_for(parameters, groups, kind)
-        margin = 0
-        while 2 * float(mechanism.noise.tail(margin + 1)) > _MARGIN_LEVEL:
+        # P(|Y| > k) = 2 a^(k+1)/(1+a); the logarithm may be off by one in its last digit.
+        noise = mechanism.noise
+        margin = max(int(noise.scale * math.log(2 / _MARGIN_LEVEL / (1 + noise.decay))) - 2, 0)
+        while 2 * float(noise.tail(margin + 1)) > _MARGIN_LEVEL:
             margin += 1
         described[kind] = {
             "noise_scale": mechanism.noise.scale.hex(),
@@ -148,8 +151,7 @@ def judged_facts(
     counts = {kind: table["users"].to_pylist() for kind, table in tables.items()}
     return {
         "n_rows": sum(table.num_rows for table in tables.values()),
-        # A table without rows is an empty file of JSON lines, so only the other form counts.
-        "n_bytes": max(len(parquet_bytes(table)) for table in tables.values()),
+        "n_bytes": max(len(data) for data in files_of(tables).values()),
         "n_blocked": sum(
             text in blocklist
             for table in tables.values()

@@ -60,6 +60,11 @@ class ZealousRequest(LogRequest, HistogramSettings):
     def _parameters_fit_together(self) -> "ZealousRequest":
         if len(set(self.histograms)) < len(self.histograms):
             raise ValueError("histograms must name each kind once")
+        part = next(iter(self.prices().values()))
+        if part.delta == 0:
+            raise ValueError(
+                "delta must be at least 1e-18 for each histogram; raise it or publish fewer"
+            )
         if self.columns.time is None and PAIRS in self.histograms:
             raise ValueError("pairs need times: name the column of times, or leave pairs out")
         return self
@@ -68,6 +73,11 @@ class ZealousRequest(LogRequest, HistogramSettings):
     def kinds(self) -> tuple[str, ...]:
         """What is published, in the order of the draws: clicks look at the published queries."""
         return tuple(kind for kind in ITEM_KINDS if kind in self.histograms)
+
+    @property
+    def is_joint(self) -> bool:
+        """Everybody who takes part is in every histogram."""
+        return True
 
     @property
     def settings(self) -> HistogramSettings:

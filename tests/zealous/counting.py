@@ -75,11 +75,15 @@ class Curator:
             own[self._names[people[row["person"]]]].append(spell(row["item"]))
         for row in engine.fetch("bounded_items").to_pylist():
             given[self._names[row["account"]]].append(spell(row["item"]))
+        counts = Counter(item for items in given.values() for item in items)
+        found = [((row["first_text"], row["second_text"]), row["n_users"]) for row in counted]
+        # An item that came twice would be drawn twice, and one person would be two of its users.
+        assert sorted(found) == sorted(counts.items())
         assert all(len(items) == len(set(items)) for items in own.values())
         return Counted(
             {person: frozenset(items) for person, items in own.items()},
             {person: sorted(items) for person, items in given.items()},
-            Counter({(row["first_text"], row["second_text"]): row["n_users"] for row in counted}),
+            counts,
         )
 
 

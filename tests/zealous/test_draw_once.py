@@ -116,6 +116,7 @@ def test_every_draw_follows_its_own_start_in_the_order_of_the_kinds(run):
 # The n-th call of a function before which the process dies, and what the ledger then says. The
 # tables of the log may go with it: they are made again, and nobody's choice is another.
 GOES_ON = [
+    (DuckDBEngine, "map", 2, [], False),
     (tasks.zealous, "_count_items", 1, ["RESERVED"], True),
     (tasks.zealous, "_count_items", 2, ["RESERVED", *drawn(["queries"])], False),
     (tasks.publish, "put_on_shelf", 1, ["RESERVED", *drawn(KINDS), "PUBLISHED"], False),

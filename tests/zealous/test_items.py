@@ -19,8 +19,8 @@ TYPED = (
     "cafe\u0301 york", "\u01f0", "J\u030c", "100%\u00a0sure", "100% sure", "\x1f",
 )  # fmt: skip
 CLICKED = ("", "http://a", " http://a", "http://A", "http://caf\u00e9", "http://cafe\u0301")
-# Pauses at the limit and a second over it, and several rows at one moment.
-PAUSES = (0, 1, 600, GAP_SECONDS, GAP_SECONDS + 1)
+# Pauses at the limit and a second over it, several rows at one moment, and no time at all.
+PAUSES = (0, 1, 600, GAP_SECONDS, GAP_SECONDS + 1, None)
 NOTHING = np.zeros(0, np.int64)
 ROWS = st.lists(
     st.tuples(st.sampled_from(TYPED), st.sampled_from(PAUSES), st.sampled_from(CLICKED)),
@@ -51,7 +51,8 @@ class InMemory:
         rows = [
             (user, seconds, normalise_query(query), normalise_url(url))
             for user, person in enumerate(PEOPLE)
-            for seconds, query, url in sorted(histories[person], key=lambda row: row[0])
+            for seconds, query, url in histories[person]
+            if seconds is not None
         ]
         rows = [row for row in rows if row[2]]
         users, seconds, queries, urls = zip(*rows, strict=True) if rows else ((),) * 4
@@ -100,11 +101,11 @@ class InMemory:
 
 
 def timed(rows):
-    """Turn pauses into seconds since the start."""
+    """Turn pauses into seconds since the start; rows without a time are bad ones."""
     seconds, history = 0, []
     for query, pause, url in rows:
-        seconds += pause
-        history.append((seconds, query, url))
+        seconds += pause or 0
+        history.append((None if pause is None else seconds, query, url))
     return history
 
 
@@ -116,13 +117,11 @@ def written(path, histories, order):
         if left[person]:
             rows.append((person, *left[person].pop(0)))
     rows += [(person, *row) for person, history in left.items() for row in history]
-    return write_log(
-        path,
-        [
-            (person, query, f"{START + timedelta(seconds=seconds)}", url)
-            for person, seconds, query, url in rows
-        ],
-    )
+    return write_log(path, [(who, query, clock(at), url) for who, at, query, url in rows])
+
+
+def clock(seconds):
+    return "no time" if seconds is None else str(START + timedelta(seconds=seconds))
 
 
 @settings(max_examples=12, phases=[Phase.generate])  # shrinking would take minutes

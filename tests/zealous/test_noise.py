@@ -75,3 +75,20 @@ def test_a_threshold_that_is_one_off_would_be_seen(m, off_by):
     expected = N_PEOPLE * m * leaks[off_by]
     nearer = expected + off_by * 3.1 * np.sqrt(expected)
     assert p_value(round(nearer), N_PEOPLE * m, leaks[0]) <= ALPHA
+
+
+def test_every_count_of_a_draw_gets_noise_of_its_own():
+    """First, last and in between: P(Y = 0) for each, and that of equal noise for each two.
+
+    False alarms: below ALPHA each. Power: a count without noise, or two that share theirs, would
+    have to be seen with probability 1 where it is below 1/2, in 300 draws.
+    """
+    mechanism = ZealousMechanism.for_budget(Budget(1, DELTA), INDISTINGUISHABLE, 1, N_PEOPLE)
+    counts = np.array([1_000, 2_000, 3_000])
+    noise = np.array([mechanism.draw(counts).noisy_counts - counts for _ in range(300)])
+    law = mechanism.noise.pmf(np.arange(-200, 201))
+    for position in range(3):
+        is_none = noise[:, position] == 0
+        is_shared = noise[:, position] == noise[:, position - 1]
+        assert p_value(int(is_none.sum()), 300, float(law.max())) > ALPHA
+        assert p_value(int(is_shared.sum()), 300, float((law**2).sum())) > ALPHA

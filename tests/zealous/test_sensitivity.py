@@ -8,7 +8,10 @@ from hybriddp.search_log import CLICKS, ITEM_KINDS
 from tests.zealous.counting import PEOPLE, Curator
 from tests.zealous.support import HEADER, write_log
 
-QUERIES = ("news", "News ", "mail", "new york", "New  York new", "caf\u00e9", "cafe\u0301", '"maps')
+QUERIES = (
+    "news", "News ", "mail", "new york", "New  York new", "york mail", "mail news york", "news new",
+    "caf\u00e9", "cafe\u0301", '"maps',
+)  # fmt: skip
 TIMES = ("10:00:00", "10:30:00", "10:30:01", "23:59:00")
 URLS = ("http://a", "http://b", " http://a ", "")
 GOOD = st.builds(
@@ -55,7 +58,7 @@ def without(items_of, person):
     return {who: items for who, items in items_of.items() if who != person}
 
 
-@settings(max_examples=10, phases=[Phase.generate])  # shrinking would take minutes
+@settings(max_examples=8, phases=[Phase.generate])  # shrinking would take minutes
 @given(
     histories=st.fixed_dictionaries({person: HISTORY for person in PEOPLE}),
     who=st.sampled_from(PEOPLE),
@@ -81,7 +84,7 @@ def test_one_person_changes_at_most_two_m_counts_by_one_and_nobody_elses_items(
             assert set(changed.values()) <= {1}
 
 
-@settings(max_examples=4, phases=[Phase.generate])
+@settings(max_examples=3, phases=[Phase.generate])
 @given(
     rows=st.lists(GOOD, min_size=12, max_size=20),
     others=st.fixed_dictionaries({person: HISTORY for person in PEOPLE[1:]}),

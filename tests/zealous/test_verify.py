@@ -159,6 +159,21 @@ def test_a_dropped_row_whose_texts_stand_elsewhere_cannot_be_passed_off_as_block
     refuse(run, folder, key, "beyond those that were blocked|not what the measurements give")
 
 
+def test_a_query_that_vanished_everywhere_is_refused_unless_it_is_said_to_be_blocked(
+    run, publisher, folder, key
+):
+    """Whether it was on a blocklist only the curator knows; that something was left out is told."""
+    shown = {
+        kind: [row for row in publisher.rows(kind) if "maps" not in row.values()]
+        for kind in ITEM_KINDS
+    }
+    publisher.sign(**{kind: publisher.table(kind, rows) for kind, rows in shown.items()})
+    refuse(run, folder, key, "missing beyond those that were blocked")
+    publisher.manifest["blocked_items"] = 3
+    publisher.sign()
+    verify_release(folder, key, measurements=run.folder)
+
+
 @pytest.mark.parametrize("kind", ITEM_KINDS)
 def test_an_added_or_changed_row_or_another_order_is_refused(run, publisher, folder, key, kind):
     rows = publisher.rows(kind)
