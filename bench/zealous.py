@@ -58,8 +58,9 @@ def measure() -> list[tuple[str, float, float]]:
                 f"them in {before.seconds:.1f} and {after.seconds:.1f} s",
                 flush=True,
             )
-            label = f"all four histograms of {n_rows:,} rows / DuckDB grouping them by query"
-            results.append((label, ours.seconds / grouping, GROUPING_LIMIT))
-            results.append(("peak memory of that release in GB", ours.peak_gb, MEMORY_LIMIT_GB))
+    # The promise is about the larger log; at the smaller one Great Expectations' import counts.
+    label = f"all four histograms of {n_rows:,} rows / DuckDB grouping them by query"
+    results.append((label, ours.seconds / grouping, GROUPING_LIMIT))
+    results.append(("peak memory of that release in GB", ours.peak_gb, MEMORY_LIMIT_GB))
     growth = "seconds a row at 500,000 users / at 125,000 users (linear is 1)"
     return [*results, (growth, per_row[1] / per_row[0], GROWTH_LIMIT)]

@@ -1,9 +1,11 @@
 -- Grain: one row for each item that enough participants hold, in no order.
+-- An item is a number: first * $n_second + second.
 select
-    bounded_items.item // 4294967296 as first_number,
-    bounded_items.item % 4294967296 as second_number,
+    picked_items.item // $n_second as first_number,
+    picked_items.item % $n_second as second_number,
     count(*) as n_users
-from bounded_items
-inner join sealed on sealed.account = bounded_items.account and sealed.cohort = $kind
-group by bounded_items.item
+from picked_items
+inner join people on people.number = picked_items.person
+inner join sealed on sealed.account = people.account and sealed.cohort = $kind
+group by picked_items.item
 having count(*) >= $first_threshold

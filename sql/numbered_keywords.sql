@@ -3,5 +3,5 @@ with different as (
     select distinct keyword from typed_keywords
 )
 
-select keyword, row_number() over (order by keyword) as number
+select keyword, row_number() over (order by keyword) - 1 as number
 from different

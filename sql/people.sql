@@ -3,5 +3,5 @@ with serving as (
     select distinct person, account, first_pick from candidates
 )
 
-select row_number() over (order by account) as number, person, account, first_pick
+select row_number() over (order by account) - 1 as number, person, account, first_pick
 from serving

@@ -1,12 +1,13 @@
--- Grain: one row for each usable row of somebody who may take part, as numbers; url 0 is no click.
+-- Grain: one row for each usable row of somebody who may take part, as numbers; url -1 is no click.
+-- A person's rows stand together, in the order of time; a log without times has its own order.
 select
     people.number as person,
-    stg_search_log.searched_at,
-    stg_search_log.rowid as position,
+    coalesce(cast(floor(epoch(stg_search_log.searched_at)) as bigint), 0) as seconds,
     numbered_queries.number as query,
-    coalesce(numbered_urls.number, 0) as url
+    coalesce(numbered_urls.number, -1) as url
 from stg_search_log
 inner join people on people.person = stg_search_log.person
 inner join numbered_queries on numbered_queries.raw = stg_search_log.query
 left join numbered_urls on numbered_urls.raw = stg_search_log.url
 where stg_search_log.reason is null
+order by people.number, stg_search_log.searched_at, stg_search_log.rowid

@@ -5,13 +5,14 @@ never pasted, and secrets come in as tables: SQL text lands in plans, logs and e
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 
 from hybriddp.errors import HybridDPError
@@ -65,8 +66,11 @@ class Engine(Protocol):
     def fetch(self, name: str) -> pa.Table:
         """Return a result."""
 
-    def map(self, name: str, kernel: Kernel, result: str) -> None:
-        """Apply a kernel to a result, batch by batch, and keep what comes out."""
+    def map(self, name: str, kernel: Kernel, result: str, *, whole: str | None = None) -> None:
+        """Apply a kernel to a result, batch by batch, and keep what comes out.
+
+        Rows that agree in the column `whole` come in one batch; rows must be in its order.
+        """
 
     def has(self, name: str) -> bool:
         """Whether a result of this name is kept."""
@@ -122,17 +126,18 @@ class DuckDBEngine:
         with _silent(name):
             return self._connection.table(name).to_arrow_table()
 
-    def map(self, name: str, kernel: Kernel, result: str) -> None:
+    def map(self, name: str, kernel: Kernel, result: str, *, whole: str | None = None) -> None:
         """Apply a kernel to a result, batch by batch, and keep what comes out."""
         with _silent(result):
             # A cursor reads while the connection writes.
             source = self._connection.cursor().table(name).to_arrow_reader(_ROWS_PER_BATCH)
             nothing = pa.RecordBatch.from_pylist([], schema=source.schema)
+            batches = source if whole is None else _whole_groups(source, whole)
             # A rerun takes a result that it finds for whole, so it gets its name last. (Not by a
             # transaction: in DuckDB 2.0 a table that was filled in one from Arrow reads as empty.)
             partial = f"{result}_unfinished"
             self._connection.execute(f"drop table if exists {partial}")
-            for position, batch in enumerate(chain([nothing], source)):
+            for position, batch in enumerate(chain([nothing], batches)):
                 mapped = pa.Table.from_batches([kernel(batch)])
                 self._connection.register("mapped_batch", mapped)
                 verb = f"insert into {partial}" if position else f"create table {partial} as"
@@ -149,6 +154,27 @@ class DuckDBEngine:
                 "select 1 from duckdb_tables() where table_name = $name", {"name": name}
             ).fetchall()
         return bool(found)
+
+
+def _whole_groups(batches: Iterable[pa.RecordBatch], column: str) -> Iterator[pa.RecordBatch]:
+    """Cut batches in the order of a column anew, so that its equal values stay together."""
+    held: list[pa.RecordBatch] = []
+    last = None
+    for batch in batches:
+        values = batch.column(column).to_numpy()
+        if len(values) == 0:
+            continue
+        # A group in two pieces would be a person who gives twice what they may.
+        if np.any(np.diff(values) < 0) or (last is not None and values[0] < last):
+            raise EngineFailed(f"rows are not in the order of {column}; nothing was counted.")
+        start = int(np.searchsorted(values, values[-1]))  # of a group that may go on
+        if start > 0 or (last is not None and values[0] > last):
+            yield pa.concat_batches([*held, batch[:start]])
+            held = []
+        held.append(batch[start:])
+        last = values[-1]
+    if held:
+        yield pa.concat_batches(held)
 
 
 def _reader(source: Source, errors: str) -> str:
@@ -211,6 +237,8 @@ def open_warehouse(folder: Path) -> Iterator[DuckDBEngine]:
                 "memory_limit": _MEMORY_LIMIT,
                 "temp_directory": str(folder / "spill"),
                 "preserve_insertion_order": True,
+                # Tables live for minutes: choosing how to compress them costs more than it saves.
+                "force_compression": "uncompressed",
                 "autoinstall_known_extensions": False,
                 "autoload_known_extensions": False,
             },

@@ -11,21 +11,22 @@ from hybriddp.params import Budget
 from hybriddp.search_log import CLICKS, KEYWORDS, PAIRS, QUERIES
 from hybriddp.zealous import ZealousMechanism
 from tasks.cohorts import keyed_accounts, rotation_limits
+from tasks.contributions import pick_items
 from tasks.engine import DuckDBEngine, Engine, open_warehouse
 from tasks.home import Home
-from tasks.measurements import draw_once, load_measurement
+from tasks.measurements import draw_once
 from tasks.normalisation import with_normal_queries, with_normal_urls
 from tasks.policy import DELTA_UNITS, EPSILON_UNITS
 from tasks.run import LogRun, Release, find_attempt
 from tasks.spending import sealed_file
 from tasks.zealous_request import ITEM_COLUMNS, ZealousRequest
 
-# The files of sql/ that find the items of each kind, and that name those which are counted.
-_ITEM_SQL = {
-    KEYWORDS: ("keyword_items", "keyword_counts"),
-    QUERIES: ("query_items", "query_counts"),
-    PAIRS: ("pair_items", "pair_counts"),
-    CLICKS: ("click_items", "click_counts"),
+# The files of sql/ that turn the numbers of each kind of item into texts again.
+_NAMING_SQL = {
+    KEYWORDS: "keyword_counts",
+    QUERIES: "query_counts",
+    PAIRS: "pair_counts",
+    CLICKS: "click_counts",
 }
 
 
@@ -121,24 +122,13 @@ def draw_histogram(run: ZealousRun, kind: str) -> pa.Table:
 def _count_items(
     engine: DuckDBEngine, run: ZealousRun, kind: str, first_threshold: int
 ) -> pa.Table:
-    find, name = _ITEM_SQL[kind]
-    engine.step("items", sql=find, **_item_settings(engine, run, kind))
-    engine.step("bounded_items", items_per_user=run.request.items_per_user)
+    vocabulary = pick_items(engine, run, run.request, kind)
     engine.read_sealed("sealed", [sealed_file(run.home, run.reservation["participation"])])
-    engine.step("item_counts", kind=kind, first_threshold=first_threshold)
-    engine.step("named_counts", sql=name)
+    engine.step(
+        "item_counts",
+        kind=kind,
+        n_second=vocabulary.n_second(kind),
+        first_threshold=first_threshold,
+    )
+    engine.step("named_counts", sql=_NAMING_SQL[kind])
     return engine.fetch("named_counts")
-
-
-def _item_settings(engine: DuckDBEngine, run: ZealousRun, kind: str) -> dict[str, Any]:
-    if kind == PAIRS:
-        return {"session_gap_minutes": run.request.session_gap_minutes}
-    if kind == CLICKS:
-        # A person's few clicks count where they can be seen: on queries that were published.
-        has_queries = QUERIES in run.request.kinds
-        shown = (
-            load_measurement(run, QUERIES)["query"] if has_queries else pa.array([], pa.string())
-        )
-        engine.put("shown_queries", pa.table({"query": shown}))
-        return {"all_queries": not has_queries}
-    return {}

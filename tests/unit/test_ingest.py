@@ -8,6 +8,7 @@ from collections import Counter
 from functools import partial
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -446,6 +447,31 @@ def test_result_that_was_not_finished_is_not_there():
         assert not engine.has("mapped")
         engine.map("numbers", lambda batch: batch, "mapped")
         assert engine.fetch("mapped").equals(engine.fetch("numbers"))
+
+
+@pytest.mark.parametrize("rows_per_batch", [2_048, 4_096])
+def test_a_person_comes_whole_however_many_batches_they_fill(monkeypatch, rows_per_batch):
+    """Who came in two pieces would give twice as many items as they may."""
+    monkeypatch.setattr("tasks.engine._ROWS_PER_BATCH", rows_per_batch)
+    lengths = [1, 2_047, 2_048, 5, 9_000, 1, 1, 2_040, 2_048, 4_096]  # some end where a batch does
+    people = np.repeat(np.arange(len(lengths)), lengths)
+    seen = []
+
+    def see(batch):
+        seen.extend(np.unique(batch.column("person").to_numpy()))
+        return batch
+
+    with duckdb.connect() as connection:
+        engine = DuckDBEngine(connection)
+        connection.register("given", pa.table({"person": people}))
+        connection.execute("create table rows as select * from given")
+        engine.map("rows", see, "mapped", whole="person")
+        assert seen == list(range(len(lengths)))
+        assert engine.fetch("mapped")["person"].to_numpy().tolist() == people.tolist()
+        connection.register("given", pa.table({"person": [*people, 3]}))
+        connection.execute("create or replace table rows as select * from given")
+        with pytest.raises(EngineFailed, match="not in the order of person"):
+            engine.map("rows", see, "mapped", whole="person")
 
 
 def test_engine_errors_quote_nothing():

@@ -10,9 +10,11 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+import tasks.contributions
 import tasks.zealous
 from hybriddp.search_log import CLICKS, ITEM_KINDS, KEYWORDS, PAIRS
 from tasks.cohorts import account_of
+from tasks.contributions import Vocabulary, pick_items
 from tasks.engine import DuckDBEngine
 from tasks.home import Home
 from tasks.ingest import load_log
@@ -61,20 +63,17 @@ class Curator:
         with duckdb.connect() as connection, pytest.MonkeyPatch.context() as patch:
             engine = DuckDBEngine(connection)
             patch.setattr(tasks.zealous, "open_warehouse", lambda _: nullcontext(engine))
-            patch.setattr(tasks.zealous, "load_measurement", lambda *_: published)
+            patch.setattr(tasks.contributions, "load_measurement", lambda *_: published)
             load_log(engine, run)
             choose_people(run)
             return {kind: self._count(engine, run, kind) for kind in asked.kinds}
 
     def _count(self, engine: DuckDBEngine, run: ZealousRun, kind: str) -> Counted:
+        everything = run.request.model_copy(update={"items_per_user": 10**9})
+        pick_items(engine, run, everything, kind)
+        own = self._picked(engine, kind)
         counted = tasks.zealous._count_items(engine, run, kind, 1).to_pylist()
-        spell = _speller(engine, kind)
-        own, given = defaultdict(list), defaultdict(list)
-        people = {row["number"]: row["account"] for row in engine.fetch("people").to_pylist()}
-        for row in engine.fetch("items").to_pylist():
-            own[self._names[people[row["person"]]]].append(spell(row["item"]))
-        for row in engine.fetch("bounded_items").to_pylist():
-            given[self._names[row["account"]]].append(spell(row["item"]))
+        given = self._picked(engine, kind)
         counts = Counter(item for items in given.values() for item in items)
         found = [((row["first_text"], row["second_text"]), row["n_users"]) for row in counted]
         # An item that came twice would be drawn twice, and one person would be two of its users.
@@ -86,6 +85,14 @@ class Curator:
             counts,
         )
 
+    def _picked(self, engine: DuckDBEngine, kind: str) -> dict[str, list[Item]]:
+        """Return everybody's items that were picked last, as texts."""
+        spell, picked = _speller(engine, kind), defaultdict(list)
+        people = {row["number"]: row["account"] for row in engine.fetch("people").to_pylist()}
+        for row in engine.fetch("picked_items").to_pylist():
+            picked[self._names[people[row["person"]]]].append(spell(row["item"]))
+        return picked
+
 
 def _speller(engine: DuckDBEngine, kind: str) -> Callable[[int], Item]:
     """Return what turns an item's number into its two texts."""
@@ -94,5 +101,6 @@ def _speller(engine: DuckDBEngine, kind: str) -> Callable[[int], Item]:
         return {row["number"]: row[column] for row in engine.fetch(table).to_pylist()}
 
     first = texts("numbered_keywords", "keyword") if kind == KEYWORDS else texts("numbered_queries")
-    second = {PAIRS: first, CLICKS: texts("numbered_urls")}.get(kind, {}) | {0: ""}
-    return lambda item: (first[item >> 32], second[item % 2**32])
+    second = {PAIRS: first, CLICKS: texts("numbered_urls")}.get(kind, {0: ""})
+    n_second = Vocabulary.of(engine).n_second(kind)
+    return lambda item: (first[item // n_second], second[item % n_second])

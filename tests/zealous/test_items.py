@@ -1,14 +1,14 @@
-"""The SQL takes the same items from a log as `hybriddp.search_log` does in memory."""
+"""The items that a release takes from a log, against a definition that can be read at a glance."""
 
 from datetime import datetime, timedelta
+from itertools import pairwise
 
-import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from hybriddp.normalise import normalise_query, normalise_url
-from hybriddp.search_log import CLICKS, ITEM_KINDS, KEYWORDS, PAIRS, QueryWords, SearchLog, items_of
+from hybriddp.search_log import CLICKS, ITEM_KINDS, KEYWORDS, PAIRS, QUERIES
 from tests.zealous.counting import PEOPLE, Curator
 from tests.zealous.support import request_for, write_log
 
@@ -21,7 +21,6 @@ TYPED = (
 CLICKED = ("", "http://a", " http://a", "http://A", "http://caf\u00e9", "http://cafe\u0301")
 # Pauses at the limit and a second over it, several rows at one moment, and no time at all.
 PAUSES = (0, 1, 600, GAP_SECONDS, GAP_SECONDS + 1, None)
-NOTHING = np.zeros(0, np.int64)
 ROWS = st.lists(
     st.tuples(st.sampled_from(TYPED), st.sampled_from(PAUSES), st.sampled_from(CLICKED)),
     max_size=12,
@@ -38,66 +37,21 @@ def path(fast_folder):
     return fast_folder / "random.tsv"
 
 
-def numbered(texts):
-    """Return different texts in a fixed order, and the number of each."""
-    known = sorted(set(texts))
-    return known, {text: number for number, text in enumerate(known)}
-
-
-class InMemory:
-    """The same log as integers, and its items as texts again."""
-
-    def __init__(self, histories):
-        rows = [
-            (user, seconds, normalise_query(query), normalise_url(url))
-            for user, person in enumerate(PEOPLE)
-            for seconds, query, url in histories[person]
-            if seconds is not None
-        ]
-        rows = [row for row in rows if row[2]]
-        users, seconds, queries, urls = zip(*rows, strict=True) if rows else ((),) * 4
-        self._queries, query_ids = numbered(queries)
-        self._urls, url_ids = numbered(url for url in urls if url)
-        self._words, word_ids = numbered(word for query in queries for word in query.split(" "))
-        words_of = [
-            np.array([word_ids[word] for word in dict.fromkeys(query.split(" "))])
-            for query in self._queries
-        ]
-        self.log = SearchLog(
-            np.array(users, np.int64),
-            np.array(seconds, np.int64),
-            np.array([query_ids[query] for query in queries], np.int64),
-            np.array([url_ids.get(url, -1) for url in urls], np.int64),
-            len(PEOPLE),
-            len(self._urls),
-            QueryWords(
-                np.cumsum([0, *map(len, words_of)]),
-                np.array([w for words in words_of for w in words], np.int64),
-            ),
-        )
-
-    def items(self, kind):
-        """Return everybody's different items of one kind."""
-        found = {}
-        taken = items_of(self.log, kind, GAP_SECONDS)
-        for user, item in zip(taken.users.tolist(), taken.items.tolist(), strict=True):
-            found.setdefault(PEOPLE[user], set()).add(self._text(kind, item))
-        return found
-
-    def _text(self, kind, item):
-        if kind == KEYWORDS:
-            return self._words[item], ""
-        if kind == PAIRS:
-            first, second = divmod(item, len(self._queries))
-            return self._queries[first], self._queries[second]
-        if kind == CLICKS:
-            query, url = divmod(item, len(self._urls))
-            return self._queries[query], self._urls[url]
-        return self._queries[item], ""
-
-    @property
-    def shown(self):
-        return self._queries
+def items_by_hand(history):
+    """Return the items of one person's (seconds, query, url), as ZEAL defines them."""
+    rows = [(at, normalise_query(query), normalise_url(url)) for at, query, url in history]
+    rows = [row for row in rows if row[0] is not None and row[1]]
+    rows.sort(key=lambda row: row[0])  # stable: rows of one moment keep their order
+    return {
+        KEYWORDS: {(word, "") for _, query, _ in rows for word in query.split(" ")},
+        QUERIES: {(query, "") for _, query, _ in rows},
+        PAIRS: {
+            (query, next_query)
+            for (at, query, _), (next_at, next_query, _) in pairwise(rows)
+            if query != next_query and next_at - at <= GAP_SECONDS
+        },
+        CLICKS: {(query, url) for _, query, url in rows if url},
+    }
 
 
 def timed(rows):
@@ -129,12 +83,14 @@ def clock(seconds):
     rows_of=st.fixed_dictionaries({person: ROWS for person in PEOPLE}),
     order=st.lists(st.integers(0, 99), max_size=40),
 )
-def test_sql_takes_the_items_that_the_library_takes(curator, path, rows_of, order):
+def test_items_are_those_of_the_definition(curator, path, rows_of, order):
     histories = {person: timed(rows) for person, rows in rows_of.items()}
-    library = InMemory(histories)
-    counted = curator.count(written(path, histories, order), shown=library.shown)
+    expected = {person: items_by_hand(history) for person, history in histories.items()}
+    shown = {query for items in expected.values() for query, _ in items[QUERIES]}
+    counted = curator.count(written(path, histories, order), shown=shown)
     for kind in ITEM_KINDS:
-        assert counted[kind].own == library.items(kind)
+        own = {person: items[kind] for person, items in expected.items() if items[kind]}
+        assert counted[kind].own == own
 
 
 def test_clicks_without_a_histogram_of_queries_are_those_on_all_queries(curator, path):
