@@ -1,27 +1,26 @@
 """`hybriddp release`, `reprocess`, `verify`, `withdraw`, `search`: making lists and using them."""
 
 import json
-import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from flows import options
 from flows.environment import configure
+from flows.running import say_published, settings_from, verify_folder, with_progress
 from flows.terminal import HomeOption, JsonOption, Progress, explained
 from hybriddp.errors import require
 from tasks.home import Home
-from tasks.keys import read_public_key
-from tasks.log_files import BadInput
+from tasks.outcome import Outcome
 from tasks.policy import Charge
 from tasks.reprocess import ReprocessRequest
 from tasks.request import ReleaseRequest
 from tasks.run import identify
 from tasks.shelf import look_up, newest_folder, read_rows
-from tasks.verify import own_measurements, verify_release
 from tasks.withdraw import withdraw as withdraw_release
 
 KeyOption = Annotated[
@@ -32,17 +31,11 @@ _SHOWN = 5
 
 @explained
 def release(
-    log: Annotated[
-        Path | None, typer.Option(help="Log: TSV, CSV or Parquet; file or folder.")
-    ] = None,
-    epoch: Annotated[
-        str | None, typer.Option(help="Period: 2026-W46, 2026-11 or 2026-11-16.")
-    ] = None,
-    config: Annotated[
-        Path | None, typer.Option(help="TOML file with any of these settings.")
-    ] = None,
+    log: options.Log = None,
+    epoch: options.Epoch = None,
+    config: options.Config = None,
     product: Annotated[str | None, typer.Option(help="Product; default: search.")] = None,
-    locale: Annotated[str | None, typer.Option(help="Locale; default: all.")] = None,
+    locale: options.Locale = None,
     strategy: Annotated[
         str | None, typer.Option(help="high-utility, the default, or paper: as published.")
     ] = None,
@@ -65,85 +58,43 @@ def release(
     optin_fraction: Annotated[
         float | None, typer.Option(help="Share opted in by hash; 0.05.")
     ] = None,
-    roster: Annotated[
-        Path | None, typer.Option(help="Who takes part: columns person, optin.")
-    ] = None,
-    rotation: Annotated[
-        int | None, typer.Option(help="Each person serves every R-th epoch.")
-    ] = None,
-    columns: Annotated[
-        list[str] | None, typer.Option(help="Other column names, such as query=SearchTerm.")
-    ] = None,
+    roster: options.Roster = None,
+    rotation: options.Rotation = None,
+    columns: options.Columns = None,
     clients: Annotated[str | None, typer.Option(help="simulate, or reports of devices.")] = None,
     reports: Annotated[Path | None, typer.Option(help="Reports that devices sent.")] = None,
-    max_bad_row_share: Annotated[float | None, typer.Option(help="More bad rows stop it.")] = None,
-    min_group_size: Annotated[int | None, typer.Option(help="Smallest group; 2.")] = None,
-    blocklist: Annotated[Path | None, typer.Option(help="Queries never to publish.")] = None,
+    max_bad_row_share: options.BadRows = None,
+    min_group_size: options.GroupSize = None,
+    blocklist: options.Blocklist = None,
     decimals: Annotated[int | None, typer.Option(help="Decimals of probabilities; 6.")] = None,
-    valid_days: Annotated[int | None, typer.Option(help="Days until the list expires; 14.")] = None,
-    max_bytes: Annotated[int | None, typer.Option(help="Largest list to ship.")] = None,
+    valid_days: options.ValidDays = None,
+    max_bytes: options.MaxBytes = None,
     min_agreement: Annotated[
         float | None, typer.Option(help="Withhold if the groups agree less; 1e-6, 0 never.")
     ] = None,
-    sign_off: Annotated[
-        bool | None, typer.Option("--sign-off", help="Ask before it is published.")
-    ] = None,
-    new_attempt: Annotated[
-        bool | None, typer.Option("--new-attempt", help="Pay again after a burnt draw.")
-    ] = None,
-    pay_again: Annotated[
-        bool | None, typer.Option("--pay-again", help="Pay for a second release of an epoch.")
-    ] = None,
+    sign_off: options.SignOff = None,
+    new_attempt: options.NewAttempt = None,
+    pay_again: options.PayAgain = None,
     engine: Annotated[str, typer.Option(help="Where the SQL runs: duckdb.")] = "duckdb",
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Publish the head of a search log; run it again to go on, or to get the same list for free."""
-    given = {name: value for name, value in locals().items() if value is not None}
-    for name in ("config", "columns", "engine", "home", "as_json"):
-        given.pop(name, None)
     require(engine == "duckdb", "engine must be duckdb", repr(engine), "it is the only one yet")
-    settings = read_settings(config, given, columns or [])
-    request = ReleaseRequest.model_validate(settings).at(datetime.now(UTC))
+    request = ReleaseRequest.model_validate(settings_from(locals())).at(datetime.now(UTC))
     place = configure(home, quiet=True)
     identify(request, place)  # what is refused anyway is refused before Prefect starts
-    console = Console(stderr=True, quiet=as_json, highlight=False)
-    with Progress(console) as progress:
-        from flows.release import release as release_flow  # importing Prefect takes seconds
-        from tasks.orchestrated import announce as announced
 
-        announced.set(progress.announce)
-        outcome = release_flow(request)
+    def run() -> Outcome:
+        from flows.release import release as release_flow  # importing Prefect takes seconds
+
+        return release_flow(request)
+
+    outcome, seconds = with_progress(run, is_quiet=as_json)
     if outcome.status == "collecting":
         _say_collecting(outcome.folder, request, as_json)
-        return
-    # A replay of an old release is still that release, however long ago it expired.
-    checks = verify_folder(
-        outcome.folder, place, None, 0, with_measurements=True, may_be_expired=True
-    )[1]
-    if as_json:
-        facts = {"checks": [check.name for check in checks], "steps": progress.seconds}
-        typer.echo(json.dumps({**outcome.model_dump(mode="json"), **facts}))
     else:
-        show_head(outcome.folder, len(checks))
-
-
-def read_settings(config: Path | None, given: dict[str, Any], columns: list[str]) -> dict[str, Any]:
-    """Put the settings of a file and of the command line together; the latter win."""
-    settings: dict[str, Any] = {}
-    if config is not None:
-        try:
-            settings = tomllib.loads(config.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise BadInput(f"{config} cannot be read as TOML ({type(error).__name__}).") from None
-    mapping = dict(settings.pop("columns", {}))
-    for pair in columns:
-        name, equals, column = pair.partition("=")
-        require(bool(equals), "--columns must look like query=SearchTerm", repr(pair), "add the =")
-        mapping[name] = column or None
-    if mapping:
-        settings["columns"] = mapping
-    return {**settings, **given}
+        say_published(outcome, seconds, place, show_head, as_json=as_json)
 
 
 def _say_collecting(folder: Path, request: ReleaseRequest, as_json: bool) -> None:
@@ -242,30 +193,6 @@ def verify(
     for check in checks:
         console.print(f"[green]✓[/] {check.name}: {check.detail}", soft_wrap=True)
     console.print(f"Release {manifest['release_id']} is what its publisher signed.")
-
-
-def verify_folder(
-    folder: Path,
-    home: Home,
-    key: Path | None,
-    min_sequence: int,
-    *,
-    measurements: Path | None = None,
-    with_measurements: bool,
-    may_be_expired: bool = False,
-) -> Any:
-    """Verify with the home's own measurements, where they are and nobody gave others."""
-    public_key = read_public_key(key or home.public / "signing.pub")
-    if measurements is None and with_measurements:
-        own = own_measurements(home, folder, public_key)
-        measurements = own if own.is_dir() else None
-    return verify_release(
-        folder,
-        public_key,
-        min_sequence=min_sequence,
-        measurements=measurements,
-        may_be_expired=may_be_expired,
-    )
 
 
 @explained

@@ -9,9 +9,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from flows.cli_release import read_settings, verify_folder
+from flows import options
 from flows.environment import configure
-from flows.terminal import HomeOption, JsonOption, Progress, explained
+from flows.running import say_published, settings_from, with_progress
+from flows.terminal import HomeOption, JsonOption, explained
+from tasks.outcome import Outcome
 from tasks.policy import Charge
 from tasks.shelf import read_rows
 from tasks.zealous import identify
@@ -22,21 +24,15 @@ _SHOWN = 5
 
 @explained
 def zealous(
-    log: Annotated[
-        Path | None, typer.Option(help="Log: TSV, CSV or Parquet; file or folder.")
-    ] = None,
-    epoch: Annotated[
-        str | None, typer.Option(help="Period: 2026-W46, 2026-11 or 2026-11-16.")
-    ] = None,
+    log: options.Log = None,
+    epoch: options.Epoch = None,
     histograms: Annotated[
         list[str] | None,
         typer.Option("--histogram", help="keywords, queries, pairs or clicks; all by default."),
     ] = None,
-    config: Annotated[
-        Path | None, typer.Option(help="TOML file with any of these settings.")
-    ] = None,
+    config: options.Config = None,
     product: Annotated[str | None, typer.Option(help="Product; default: histograms.")] = None,
-    locale: Annotated[str | None, typer.Option(help="Locale; default: all.")] = None,
+    locale: options.Locale = None,
     relaxation: Annotated[
         str | None, typer.Option(help="probabilistic, the default, or indistinguishable.")
     ] = None,
@@ -52,55 +48,32 @@ def zealous(
     session_gap_minutes: Annotated[
         int | None, typer.Option(help="A longer pause ends a session; 30.")
     ] = None,
-    roster: Annotated[
-        Path | None, typer.Option(help="Who takes part: columns person, optin.")
-    ] = None,
-    rotation: Annotated[
-        int | None, typer.Option(help="Each person serves every R-th epoch.")
-    ] = None,
-    columns: Annotated[
-        list[str] | None, typer.Option(help="Other column names, such as query=SearchTerm.")
-    ] = None,
-    max_bad_row_share: Annotated[float | None, typer.Option(help="More bad rows stop it.")] = None,
-    min_group_size: Annotated[int | None, typer.Option(help="Fewest people; 2.")] = None,
-    blocklist: Annotated[Path | None, typer.Option(help="Queries never to publish.")] = None,
-    valid_days: Annotated[int | None, typer.Option(help="Days until it expires; 14.")] = None,
-    max_bytes: Annotated[int | None, typer.Option(help="Largest file to publish.")] = None,
-    sign_off: Annotated[
-        bool | None, typer.Option("--sign-off", help="Ask before it is published.")
-    ] = None,
-    new_attempt: Annotated[
-        bool | None, typer.Option("--new-attempt", help="Pay again after a burnt draw.")
-    ] = None,
-    pay_again: Annotated[
-        bool | None, typer.Option("--pay-again", help="Pay for a second release of an epoch.")
-    ] = None,
+    roster: options.Roster = None,
+    rotation: options.Rotation = None,
+    columns: options.Columns = None,
+    max_bad_row_share: options.BadRows = None,
+    min_group_size: options.GroupSize = None,
+    blocklist: options.Blocklist = None,
+    valid_days: options.ValidDays = None,
+    max_bytes: options.MaxBytes = None,
+    sign_off: options.SignOff = None,
+    new_attempt: options.NewAttempt = None,
+    pay_again: options.PayAgain = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Publish which items of a log many people share; run it again to get the same for free."""
-    given = {name: value for name, value in locals().items() if value is not None}
-    for name in ("config", "columns", "home", "as_json"):
-        given.pop(name, None)
-    settings = read_settings(config, given, columns or [])
-    request = ZealousRequest.model_validate(settings).at(datetime.now(UTC))
+    request = ZealousRequest.model_validate(settings_from(locals())).at(datetime.now(UTC))
     place = configure(home, quiet=True)
     identify(request, place)  # what is refused anyway is refused before Prefect starts
-    console = Console(stderr=True, quiet=as_json, highlight=False)
-    with Progress(console) as progress:
-        from flows.zealous import zealous as zealous_flow  # importing Prefect takes seconds
-        from tasks.orchestrated import announce as announced
 
-        announced.set(progress.announce)
-        outcome = zealous_flow(request)
-    # A replay of an old release is still that release, however long ago it expired.
-    folder = outcome.folder
-    checks = verify_folder(folder, place, None, 0, with_measurements=True, may_be_expired=True)[1]
-    if as_json:
-        facts = {"checks": [check.name for check in checks], "steps": progress.seconds}
-        typer.echo(json.dumps({**outcome.model_dump(mode="json"), **facts}))
-    else:
-        show_histograms(folder, len(checks))
+    def run() -> Outcome:
+        from flows.zealous import zealous as zealous_flow  # importing Prefect takes seconds
+
+        return zealous_flow(request)
+
+    outcome, seconds = with_progress(run, is_quiet=as_json)
+    say_published(outcome, seconds, place, show_histograms, as_json=as_json)
 
 
 def show_histograms(folder: Path, n_checks: int) -> None:

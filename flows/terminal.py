@@ -15,7 +15,7 @@ from hybriddp.errors import HybridDPError, InvalidParameter
 from tasks.keys import KeyProblem
 from tasks.log_files import BadInput
 from tasks.quality import GateRefused
-from tasks.refusals import BudgetRefused
+from tasks.refusals import BudgetRefused, fields_at_fault
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -44,7 +44,7 @@ def explained(command: Callable[P, R]) -> Callable[P, R]:
         try:
             return command(*args, **kwargs)
         except ValidationError as error:
-            message, code = _fields_at_fault(error), BAD_INPUT
+            message, code = fields_at_fault(error), BAD_INPUT
         except HybridDPError as error:
             message, code = str(error), next(c for kind, c in _CODES if isinstance(error, kind))
         except typer.Exit:
@@ -64,14 +64,6 @@ def explained(command: Callable[P, R]) -> Callable[P, R]:
         raise typer.Exit(code)
 
     return run
-
-
-def _fields_at_fault(error: ValidationError) -> str:
-    faults = [
-        f"{'.'.join(str(part) for part in fault['loc']) or 'request'}: {fault['msg']}"
-        for fault in error.errors(include_url=False)
-    ]
-    return "; ".join(faults) + "."
 
 
 class Progress:

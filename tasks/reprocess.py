@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+from pydantic import ValidationError
+
+from hybriddp.errors import InvalidParameter
 from tasks import head_list_product, zealous_product
 from tasks.home import Home
 from tasks.ledger_rules import Kind
@@ -17,6 +20,7 @@ from tasks.processing import (
 from tasks.products import Settings
 from tasks.publish import revise
 from tasks.quality import Verdict
+from tasks.refusals import fields_at_fault
 from tasks.request import PublishSettings
 from tasks.run import Release
 from tasks.withdraw import published_release
@@ -41,14 +45,16 @@ def settings_for(release: Release, request: ReprocessRequest) -> Settings:
     ]
     changed = request.model_dump(exclude={"release_id"}, exclude_none=True)
     settings = {**publications[-1].payload["settings"], **changed}
-    if is_zealous(release.reservation["parameters"]):
-        return HistogramSettings.model_validate(settings)
-    return PublishSettings.model_validate(settings)
+    form = HistogramSettings if has_histograms(release) else PublishSettings
+    try:
+        return form.model_validate(settings)
+    except ValidationError as error:  # which Prefect's tasks would take for unforeseen
+        raise InvalidParameter(fields_at_fault(error)) from None
 
 
-def has_estimates(release: Release) -> bool:
-    """Whether there is something between the measurements and what is published."""
-    return not is_zealous(release.reservation["parameters"])
+def has_histograms(release: Release) -> bool:
+    """Whether a release is of histograms: nothing is estimated from their measurements."""
+    return is_zealous(release.reservation["parameters"])
 
 
 def judge(release: Release, settings: Settings) -> Verdict:
@@ -67,7 +73,7 @@ def run_reprocess(request: ReprocessRequest, home: Home) -> Path:
     """Run every step in this process, without Prefect."""
     release = find(request, home)
     settings = settings_for(release, request)
-    if has_estimates(release):
+    if not has_histograms(release):
         trim_head_list(release)
         denoise_reports(release)
         blend_estimates(release)

@@ -60,15 +60,14 @@ def newest_folder(folder: Path) -> Path:
 
 
 def read_rows(folder: Path, name: str) -> list[dict[str, Any]]:
-    """Read a published table, `head_list` or `trends`."""
+    """Read a published table: `head_list`, `trends` or a histogram."""
     path = folder / f"{name}.jsonl"
     try:
         # Not splitlines(): a text may hold characters that Unicode takes for line ends.
         return [json.loads(line) for line in path.read_bytes().splitlines()]
     except (OSError, ValueError):
-        raise BadInput(
-            f"{folder} is not the folder of a release: {path.name} is missing."
-        ) from None
+        kind = "a head list" if name in ("head_list", "trends") else f"a histogram of {name}"
+        raise BadInput(f"{folder} does not hold {kind}: {path.name} is missing.") from None
 
 
 def look_up(folder: Path, prefix: str, limit: int) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from tasks import verify_head_list, verify_histograms
 from tasks.checks import Check, VerificationFailed, read_file
 from tasks.home import Home
 from tasks.keys import is_signed
-from tasks.manifest import SCHEMA_VERSION, signed_bytes
+from tasks.manifest import SCHEMA_VERSION, code_version, signed_bytes
 from tasks.measurements import FILES
 from tasks.zealous_request import is_zealous
 
@@ -37,6 +37,12 @@ class Verifier(Protocol):
 
     def groups(self, manifest: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the groups that have a measurement."""
+
+    def check_promise(self, folder: Path, manifest: Mapping[str, Any]) -> None:
+        """See that what the manifest promises fits together; raise VerificationFailed."""
+
+    def label(self, manifest: Mapping[str, Any]) -> str:
+        """Write the label that belongs to a manifest."""
 
     def recomputed_files(
         self, folder: Path, manifest: Mapping[str, Any], measured: Mapping[str, pa.Table]
@@ -66,11 +72,12 @@ def verify_release(
     steps: list[Callable[[], str]] = [
         lambda: _check_files(folder, manifest),
         lambda: _check_tables(folder, manifest),
+        lambda: _check_promise(folder, manifest),
         lambda: _check_sequence(manifest, min_sequence),
         lambda: _check_dates(manifest, now or datetime.now(UTC), may_be_expired),
         lambda: _check_not_withdrawn(folder),
     ]
-    names = ["files", "tables", "sequence", "expiry", "not withdrawn"]
+    names = ["files", "tables", "promise", "sequence", "expiry", "not withdrawn"]
     if measurements is not None:
         steps.append(lambda: _check_recomputed(folder, manifest, measurements))
         names.append("recomputed")
@@ -142,6 +149,16 @@ def _check_tables(folder: Path, manifest: Mapping[str, Any]) -> str:
         if table.num_rows != manifest["rows"][stem]:
             raise _fail(f"{name} has another number of rows than the manifest says.")
     return f"{len(schemas)} tables have their schema, and both forms of each say the same"
+
+
+def _check_promise(folder: Path, manifest: Mapping[str, Any]) -> str:
+    verifier = _verifier_of(manifest)
+    verifier.check_promise(folder, manifest)
+    # Another version may say the same in other words.
+    is_ours = manifest["code_version"] == code_version()
+    if is_ours and read_file(folder, "label.md") != verifier.label(manifest).encode():
+        raise _fail("label.md does not say what the manifest promises.")
+    return "guarantees follow from the parameters" + (", the label from both" if is_ours else "")
 
 
 def _check_sequence(manifest: Mapping[str, Any], min_sequence: int) -> str:

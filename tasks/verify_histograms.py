@@ -1,15 +1,20 @@
 """Are published histograms what their measurements give? From public facts alone."""
 
 from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hybriddp.errors import HybridDPError
+from hybriddp.params import Budget
 from tasks.checks import VerificationFailed
+from tasks.policy import Charge
+from tasks.zealous_label import write_label
 from tasks.zealous_product import build_table, describe, files_of, schema_of
-from tasks.zealous_request import ITEM_COLUMNS
+from tasks.zealous_request import ITEM_COLUMNS, part_of
 
 FIELDS = {"guarantees", "histograms", "rows", "blocked_items"}
 
@@ -24,16 +29,38 @@ def groups(manifest: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(manifest["parameters"]["histograms"])
 
 
+def check_promise(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """See that parameters, guarantees, noise, thresholds and rows say one thing."""
+    parameters, guarantees = manifest["parameters"], manifest["guarantees"]
+    try:
+        whole = Budget(Fraction(parameters["epsilon"]), Fraction(parameters["delta"]))
+        part = Charge.of(part_of(whole, len(parameters["histograms"])))
+        described = describe(
+            parameters,
+            {kind: {**terms, "members": terms["people"]} for kind, terms in guarantees.items()},
+        )
+    except (HybridDPError, KeyError, TypeError, ValueError):
+        raise VerificationFailed("parameters and guarantees are not those of histograms.") from None
+    promised = {(terms["epsilon_nano"], terms["delta_atto"]) for terms in guarantees.values()}
+    if promised != {(part.epsilon, part.delta)} or set(guarantees) != set(groups(manifest)):
+        raise VerificationFailed("the guarantees are not what the parameters cost.")
+    if described != manifest["histograms"]:
+        raise VerificationFailed("noise and thresholds are not those that keep the promise.")
+    for kind, terms in described.items():
+        users = pq.read_table(folder / f"{kind}.parquet")["users"].to_pylist()
+        if min(users, default=terms["threshold"] + 1) <= terms["threshold"]:
+            raise VerificationFailed(f"{kind}.parquet shows an item at or below its threshold.")
+
+
+def label(manifest: Mapping[str, Any]) -> str:
+    """Write the label again."""
+    return write_label(manifest)
+
+
 def recomputed_files(
     folder: Path, manifest: Mapping[str, Any], measured: Mapping[str, pa.Table]
 ) -> dict[str, bytes]:
     """Build the histograms again, without what was blocked; compare what is no file."""
-    terms = {
-        kind: {**promise, "members": promise["people"]}
-        for kind, promise in manifest["guarantees"].items()
-    }
-    if describe(manifest["parameters"], terms) != manifest["histograms"]:
-        raise VerificationFailed("noise and thresholds are not those that keep the promise.")
     blocked = _missing_texts(folder, measured)
     tables = {kind: build_table(kind, table, blocked) for kind, table in measured.items()}
     n_measured = sum(table.num_rows for table in measured.values())

@@ -87,14 +87,9 @@ class ZealousRequest(LogRequest, HistogramSettings):
         )
 
     def prices(self) -> Mapping[str, Budget]:
-        """Return equal parts of the budget, in whole units of the ledger: their sum fits."""
-        n_parts = len(self.kinds)
-        epsilon, delta = exact(self.epsilon, "epsilon"), exact(self.delta, "delta")
-        part = Budget(
-            Fraction(int(epsilon * EPSILON_UNITS / n_parts), EPSILON_UNITS),
-            Fraction(int(delta * DELTA_UNITS / n_parts), DELTA_UNITS),
-        )
-        return dict.fromkeys(self.kinds, part)
+        """Return what each histogram costs a person."""
+        whole = Budget(exact(self.epsilon, "epsilon"), exact(self.delta, "delta"))
+        return dict.fromkeys(self.kinds, part_of(whole, len(self.kinds)))
 
     def measurement_parameters(self) -> dict[str, Any]:
         """Return everything that decides what is measured, as exact text."""
@@ -118,6 +113,14 @@ class ZealousRequest(LogRequest, HistogramSettings):
         if self.roster is not None:
             return "roster"
         return "column" if self.columns.optin is not None else "everybody in the log"
+
+
+def part_of(whole: Budget, n_parts: int) -> Budget:
+    """Return one of equal parts of a budget, in whole units of the ledger: their sum fits."""
+    return Budget(
+        Fraction(int(whole.epsilon * EPSILON_UNITS / n_parts), EPSILON_UNITS),
+        Fraction(int(whole.delta * DELTA_UNITS / n_parts), DELTA_UNITS),
+    )
 
 
 def is_zealous(parameters: Mapping[str, Any]) -> bool:

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from flows.cli import app
-from flows.cli_release import read_settings
+from flows.running import read_settings
 from tasks.ledger import Ledger
 from tasks.request import ReleaseRequest
 

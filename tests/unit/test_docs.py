@@ -105,7 +105,7 @@ def test_readmes_commands_run_on_a_new_home(tmp_path):
         assert done.returncode == 0, (command, done.stderr[-2000:])
         if command == "make release":
             assert "google" in done.stdout
-            assert "7 checks passed" in done.stdout
+            assert "8 checks passed" in done.stdout
 
 
 def test_readme_shows_a_release_and_its_label_as_they_are_printed():

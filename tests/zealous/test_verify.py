@@ -15,6 +15,8 @@ from tasks.manifest import manifest_bytes, signed_bytes
 from tasks.measurements import FILES
 from tasks.release_files import jsonl_bytes, parquet_bytes
 from tasks.verify import verify_publication, verify_release
+from tasks.zealous_label import write_label
+from tasks.zealous_product import describe
 
 PUBLIC = [
     *(f"{kind}.{form}" for kind in ITEM_KINDS for form in ("parquet", "jsonl")),
@@ -63,11 +65,12 @@ class Publisher:
         self.manifest = json.loads((folder / "manifest.json").read_bytes())
 
     def sign(self, **tables):
-        """Publish these tables in place of the others, and this manifest."""
+        """Publish these tables in place of the others, the label that fits, and this manifest."""
         for kind, table in tables.items():
             self.manifest["rows"][kind] = table.num_rows
             self.write(f"{kind}.parquet", parquet_bytes(table))
             self.write(f"{kind}.jsonl", jsonl_bytes(table))
+            self.write("label.md", write_label(self.manifest).encode())
         data = manifest_bytes(self.manifest)
         (self.folder / "manifest.json").write_bytes(data)
         signature = Keyring.open(self._run.home).signing.sign(signed_bytes(data))
@@ -108,39 +111,72 @@ def test_what_the_publisher_signs_again_unchanged_still_passes(run, publisher, f
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [("threshold", 20), ("first_threshold", 1), ("noise_scale", (1.0).hex()), ("margin_95", 5),
-     ("leak", "1e-12")],
-)  # fmt: skip
-def test_noise_and_thresholds_that_do_not_keep_the_promise_are_refused(
-    run, publisher, folder, key, name, value
+    ("part", "name", "value", "words"),
+    [
+        ("histograms", "threshold", 20, "noise and thresholds"),
+        ("histograms", "first_threshold", 1, "noise and thresholds"),
+        ("histograms", "noise_scale", (1.0).hex(), "noise and thresholds"),
+        ("histograms", "margin_95", 5, "noise and thresholds"),
+        ("histograms", "leak", "1e-12", "noise and thresholds"),
+        ("guarantees", "people", 9, "noise and thresholds"),
+        ("guarantees", "epsilon_nano", 5 * 10**8, "not what the parameters cost"),
+        ("guarantees", "delta_atto", 10**10, "not what the parameters cost"),
+    ],
+)
+def test_a_promise_that_does_not_fit_together_is_refused(
+    publisher, folder, key, part, name, value, words
 ):
-    assert publisher.manifest["histograms"]["pairs"][name] != value
-    publisher.manifest["histograms"]["pairs"][name] = value
+    """No measurements are needed to see it."""
+    assert publisher.manifest[part]["pairs"][name] != value
+    publisher.manifest[part]["pairs"][name] = value
     publisher.sign()
-    refuse(run, folder, key, "noise and thresholds are not those that keep the promise")
+    with pytest.raises(VerificationFailed, match=words):
+        verify_release(folder, key)
 
 
 @pytest.mark.parametrize(
-    ("promise", "value"), [("epsilon_nano", 5 * 10**8), ("delta_atto", 10**10), ("people", 9)]
+    ("name", "value", "words"),
+    [
+        ("relaxation", "indistinguishable", "noise and thresholds"),
+        ("relaxation", "none", "not those of histograms"),
+        ("items_per_user", 2, "noise and thresholds"),
+        ("items_per_user", "1", "not those of histograms"),
+        ("epsilon", "1", "not what the parameters cost"),
+        ("delta", "1e-9", "not what the parameters cost"),
+        ("delta", "tiny", "not those of histograms"),
+    ],
 )
-def test_a_better_promise_than_the_noise_keeps_is_refused(
-    run, publisher, folder, key, promise, value
-):
-    publisher.manifest["guarantees"]["queries"][promise] = value
-    publisher.sign()
-    refuse(run, folder, key, "noise and thresholds are not those that keep the promise")
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("relaxation", "indistinguishable"), ("items_per_user", 2)]
-)
-def test_other_parameters_than_those_of_the_noise_are_refused(
-    run, publisher, folder, key, name, value
+def test_parameters_that_do_not_fit_the_promise_are_refused(
+    publisher, folder, key, name, value, words
 ):
     publisher.manifest["parameters"][name] = value
     publisher.sign()
-    refuse(run, folder, key, "noise and thresholds are not those that keep the promise")
+    with pytest.raises(VerificationFailed, match=words):
+        verify_release(folder, key)
+
+
+def test_a_better_promise_in_all_places_at_once_is_refused(run, publisher, folder, key):
+    """A smaller epsilon with its own noise and thresholds, but these rows and this label."""
+    manifest = publisher.manifest
+    manifest["parameters"]["epsilon"] = "1/2"
+    for terms in manifest["guarantees"].values():
+        terms["epsilon_nano"] = 125_000_000
+    terms = {kind: {**t, "members": t["people"]} for kind, t in manifest["guarantees"].items()}
+    manifest["histograms"] = describe(manifest["parameters"], terms)
+    publisher.sign()
+    with pytest.raises(VerificationFailed, match="shows an item at or below its threshold"):
+        verify_release(folder, key)
+
+
+def test_a_label_that_says_something_else_is_refused(publisher, folder, key):
+    label = (folder / "label.md").read_text()
+    publisher.write("label.md", label.replace("at most 1 ", "at most 2 ").encode())
+    publisher.sign()
+    with pytest.raises(VerificationFailed, match="does not say what the manifest promises"):
+        verify_release(folder, key)
+    publisher.manifest["code_version"] = "0.0.1"  # another version may say it in other words
+    publisher.sign()
+    verify_release(folder, key)
 
 
 @pytest.mark.parametrize("kind", ITEM_KINDS)
