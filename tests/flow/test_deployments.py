@@ -8,8 +8,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.home import Home
+from tasks.keys import read_public_key
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Kind
+from tasks.shelf import read_rows
+from tasks.verify import verify_release
 from tests.flow.logs import SECRETS, write_searches
 
 pytestmark = pytest.mark.slow
@@ -33,6 +36,16 @@ def from_the_form(served, searches) -> Path:
     state = served.wait(served.start("release/weekly-release", asked(searches)))
     assert state["type"] == "COMPLETED", served.output.read_text()[-3000:]
     (folder,) = (path.parent for path in served.home.glob("public/search/all/*/manifest.json"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def histograms(served, searches) -> Path:
+    """A release of histograms that was started in the same way."""
+    request = {"log": str(searches), "epoch": "2026-W46", "histograms": ["queries", "clicks"]}
+    state = served.wait(served.start("zealous/zealous", request))
+    assert state["type"] == "COMPLETED", served.output.read_text()[-3000:]
+    (folder,) = (path.parent for path in served.home.glob("public/histograms/all/*/manifest.json"))
     return folder
 
 
@@ -125,7 +138,18 @@ def test_ledger_has_a_concurrency_limit(served, from_the_form):
     assert (limit["limit"], limit["active"]) == (1, True)
 
 
-def test_no_secret_is_anywhere_after_a_release(served, from_the_form):
+def test_histograms_are_published_from_the_form_and_leave_artifacts(served, histograms):
+    key = read_public_key(served.home / "public/signing.pub")
+    _, checks = verify_release(histograms, key)
+    assert "promise" in [check.name for check in checks]
+    queries = {row["query"] for row in read_rows(histograms, "queries")}
+    assert queries == {"google", "weather"}
+    kinds = {artifact["key"] for artifact in served.call("POST", "/artifacts/filter", {})}
+    for step in ("people", "queries-draw", "clicks-draw", "gate-histograms", "queries", "clicks"):
+        assert f"hybriddp-{step}" in kinds
+
+
+def test_no_secret_is_anywhere_after_a_release(served, from_the_form, histograms):
     """Not in logs, run records, results, artifacts, quality results, ledger or published files."""
     haystacks = {"serve.log": served.output.read_bytes()}
     for path in served.home.rglob("*"):

@@ -20,19 +20,24 @@ import pyarrow as pa
 
 import tasks.cohorts
 import tasks.steps
+import tasks.zealous
+import tasks.zealous_steps
 from hybriddp.errors import HybridDPError
 from hybriddp.headlist import HeadListMechanism
 from hybriddp.local import ClientMechanism
 from hybriddp.local_subset import SubsetMechanism
 from hybriddp.optin import HistogramMechanism
+from hybriddp.zealous import ZealousMechanism
 from tasks.engine import DuckDBEngine
 from tasks.groups import CLIENTS, HEADLIST, HISTOGRAM
 from tasks.home import Home
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Kind
+from tasks.log_request import LogRequest
 from tasks.measurements import draw_once
 from tasks.request import ReleaseRequest
-from tasks.run import Run, identify
+from tasks.run import LogRun, Run, identify
+from tasks.zealous_request import ZealousRequest
 from tests.release.support import reserve_release, waive_gates
 
 CHILDREN = multiprocessing.get_context("forkserver")
@@ -44,6 +49,7 @@ _MECHANISMS = (
     (HISTOGRAM, HistogramMechanism),
     (CLIENTS, ClientMechanism),
     (CLIENTS, SubsetMechanism),
+    (None, ZealousMechanism),  # of the kind whose draw was started last
 )
 
 
@@ -141,13 +147,15 @@ def _name(path: Any) -> str:
     return Path(path).name if len(Path(path).stem) < 32 else f"<digest>{Path(path).suffix}"
 
 
-def watch_draws(run: Run, log: Path) -> None:
+def watch_draws(run: LogRun, log: Path) -> None:
     """Write down every call of a mechanism, before it draws, and what the ledger says then."""
     for group, mechanism in _MECHANISMS:
         original = mechanism.draw
 
-        def draw(self: Any, *args: Any, group: str = group, original: Any = original) -> Any:
+        def draw(self: Any, *args: Any, group: str | None = group, original: Any = original) -> Any:
             state = run.state
+            if group is None:
+                group = [e.draw for e in state.entries if e.kind is Kind.DRAW_STARTED][-1]
             append_line(
                 log,
                 {
@@ -164,31 +172,43 @@ def watch_draws(run: Run, log: Path) -> None:
         mechanism.draw = draw
 
 
+def _found(request: LogRequest, home: Home) -> LogRun:
+    if isinstance(request, ZealousRequest):
+        return tasks.zealous.identify(request, home)
+    return identify(request, home)
+
+
+def _run(run: LogRun) -> Path:
+    if isinstance(run, tasks.zealous.ZealousRun):
+        return tasks.zealous_steps.run_zealous(run)
+    return tasks.steps.run_release(run)
+
+
 def run_until(
-    root: Path, request: ReleaseRequest, burns_at: int | None, record: Path | None = None
+    root: Path, request: LogRequest, burns_at: int | None, record: Path | None = None
 ) -> None:
     """Run a release in this process, which dies at a point; the draws go into root/draws."""
     waive_gates()
     home = Home.open(root / "home")
     Fuse(burns_at, record).lay()
-    run = identify(request, home)
+    run = _found(request, home)
     watch_draws(run, root / "draws")
-    tasks.steps.run_release(run)
+    _run(run)
 
 
-def run_to_the_end(root: Path, request: ReleaseRequest) -> None:
+def run_to_the_end(root: Path, request: LogRequest) -> None:
     """Run a release as an operator would after a crash; write what happened to root/outcome."""
     waive_gates()
     home = Home.open(root / "home")
     outcome: dict[str, Any] = {"refused": None}
     try:
         try:
-            run = identify(request, home)
+            run = _found(request, home)
         except HybridDPError as error:
             outcome["refused"] = f"{type(error).__name__}: {error}"
-            run = identify(request.model_copy(update={"new_attempt": True}), home)
+            run = _found(request.model_copy(update={"new_attempt": True}), home)
         watch_draws(run, root / "draws")
-        outcome["folder"] = str(tasks.steps.run_release(run))
+        outcome["folder"] = str(_run(run))
     except BaseException:
         outcome["failed"] = traceback.format_exc()
     append_line(root / "outcome", outcome)

@@ -10,7 +10,8 @@ from tasks.keys import read_public_key
 from tasks.zealous import ZealousRun, identify
 from tasks.zealous_steps import run_zealous
 from tests.release.conftest import fast_folder, home, root  # noqa: F401 - fixtures
-from tests.zealous.support import popular_log, request_for, waive_gates
+from tests.release.support import waive_gates
+from tests.zealous.support import popular_log, request_for
 
 
 @pytest.fixture(scope="session")

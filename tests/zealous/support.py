@@ -1,24 +1,22 @@
 """Small logs with sessions, quick requests, and who was charged for what."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-import tasks.ingest
-import tasks.zealous_product
 from tasks.engine import open_warehouse
 from tasks.home import Home
 from tasks.ingest import ingest
 from tasks.keys import make_keys
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Entry, Kind
-from tasks.quality import Result, Verdict
 from tasks.reserve import reserve
 from tasks.run import Release
 from tasks.zealous import ZealousRun, choose_people, identify
 from tasks.zealous_request import ZealousRequest
+from tests.flow.logs import SECRETS
 
 HEADER = "AnonID\tQuery\tQueryTime\tItemRank\tClickURL"
 
@@ -42,14 +40,6 @@ PUBLISHED = {
     "pairs": {("weather", "news today"), ("news today", "maps")},
     "clicks": {("weather", "http://weather.com"), ("news today", "http://news.com")},
 }
-# Rare texts, each of one person: a query, a url, a person's id, and parts of rejected rows.
-SECRETS = (
-    "xyzzy plover diagnosis",
-    "http://secret-clinic.example",
-    "person-7f3a-secret",
-    "rejected secret query",
-    "broken secret line",
-)
 
 
 def write_log(path: Path, rows: Iterable[Row]) -> Path:
@@ -81,13 +71,6 @@ def popular_log(path: Path) -> Path:
 def request_for(log: Path, **settings: object) -> ZealousRequest:
     """Ask for histograms of one week."""
     return ZealousRequest(log=log, **({"epoch": "2026-W46"} | settings))
-
-
-def waive_gates(replace: Callable[[object, str, object], None]) -> None:
-    """Let the quality gates pass where they are not the point: importing them takes seconds."""
-    passed = Verdict("waived", (Result("waived", (), True, "another test judges the gates"),))
-    for module in (tasks.ingest, tasks.zealous_product):
-        replace(module, "judge", lambda *_, **__: passed)
 
 
 def reserve_log(request: ZealousRequest, home: Home) -> ZealousRun:

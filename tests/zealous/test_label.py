@@ -18,7 +18,8 @@ from tasks.policy import DELTA_UNITS, EPSILON_UNITS, Charge, Policy, set_policy
 from tasks.reprocess import ReprocessRequest, run_reprocess
 from tasks.zealous import identify
 from tasks.zealous_steps import run_zealous
-from tests.zealous.support import N_PEOPLE, SECRETS, ledger_rows, request_for, waive_gates
+from tests.release.support import waive_gates
+from tests.zealous.support import N_PEOPLE, SECRETS, ledger_rows, request_for
 
 pytestmark = pytest.mark.usefixtures("gates_waived")
 
