@@ -5,6 +5,8 @@ HybridDPError
 └── UnknownEvent     (also a TypeError)    an accountant was given an event that it cannot price
 """
 
+from collections.abc import Collection
+
 
 class HybridDPError(Exception):
     """Everything hybriddp raises on purpose; catch this to catch all of it."""
@@ -35,4 +37,14 @@ def require_count(value: object, name: str) -> None:
         f"{name} must be a whole number of at least 1",
         repr(value),
         "give a positive integer",
+    )
+
+
+def require_one_of(value: object, name: str, known: Collection[str]) -> None:
+    """Raise InvalidParameter unless the value is one of those that are known."""
+    require(
+        value in known,
+        f"{name} must be one of {', '.join(known)}",
+        repr(value),
+        "take one of these",
     )

@@ -13,7 +13,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import ClassVar
 
-from hybriddp.errors import require, require_count
+from hybriddp.errors import require, require_count, require_one_of
 from hybriddp.exact import EXACT, UPWARDS, exp, float_above
 from hybriddp.noise import DiscreteLaplace
 from hybriddp.params import Budget
@@ -195,12 +195,7 @@ class ItemHistogram:
     def __post_init__(self) -> None:
         for name in ("first_threshold", "threshold", "items_per_user", "n_users"):
             require_count(getattr(self, name), name)
-        require(
-            self.relaxation in RELAXATIONS,
-            f"relaxation must be one of {', '.join(RELAXATIONS)}",
-            repr(self.relaxation),
-            "take one of these",
-        )
+        require_one_of(self.relaxation, "relaxation", RELAXATIONS)
         _check_noise(self.budget, self.noise_scale, REPLACE_ONE_SENSITIVITY * self.items_per_user)
         require(
             self.threshold >= self.first_threshold,

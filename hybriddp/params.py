@@ -9,7 +9,7 @@ from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
 
-from hybriddp.errors import InvalidParameter, require, require_count
+from hybriddp.errors import InvalidParameter, require, require_count, require_one_of
 
 Number = int | float | str | Decimal | Fraction
 
@@ -113,12 +113,7 @@ class BlenderParams:
         max_records_client: int = 1,
         client_report: str | None = None,
     ) -> None:
-        require(
-            strategy in STRATEGIES,
-            f"strategy must be one of {', '.join(STRATEGIES)}",
-            repr(strategy),
-            "take one of these",
-        )
+        require_one_of(strategy, "strategy", STRATEGIES)
         usual_fraction, usual_records, usual_report = _DEFAULTS[strategy]
         fraction = usual_fraction if headlist_user_fraction is None else headlist_user_fraction
         records = usual_records if max_records_optin is None else max_records_optin
@@ -153,12 +148,7 @@ class BlenderParams:
             float(self.query_budget_fraction),
             "a stage without budget reports noise only; the paper uses 0.85",
         )
-        require(
-            self.client_report in CLIENT_REPORTS,
-            f"client_report must be one of {', '.join(CLIENT_REPORTS)}",
-            repr(self.client_report),
-            "take one of these",
-        )
+        require_one_of(self.client_report, "client_report", CLIENT_REPORTS)
         if self.strategy == PAPER:
             self._check_paper()
         else:

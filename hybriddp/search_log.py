@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hybriddp.arrays import BoolArray, IntArray
-from hybriddp.errors import require
+from hybriddp.errors import require, require_one_of
 
 KEYWORDS, QUERIES, PAIRS, CLICKS = "keywords", "queries", "pairs", "clicks"
 ITEM_KINDS = (KEYWORDS, QUERIES, PAIRS, CLICKS)
@@ -177,12 +177,7 @@ def items_of(log: SearchLog, kind: str, gap_seconds: int = SESSION_GAP_SECONDS) 
 
     Privacy claim: none; the result is as private as the log.
     """
-    require(
-        kind in ITEM_KINDS,
-        f"kind must be one of {', '.join(ITEM_KINDS)}",
-        repr(kind),
-        "take one of these",
-    )
+    require_one_of(kind, "kind", ITEM_KINDS)
     if kind == KEYWORDS:
         asked = UserItems.of(log.users, log.queries)
         counts = log.words.counts[asked.items]

@@ -4,7 +4,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 
-from hybriddp.errors import require
+from hybriddp.errors import require, require_one_of
 from hybriddp.local_baselines import ORACLES
 from hybriddp.params import HIGH_UTILITY, PAPER, BlenderParams
 from hybriddp.populations import POPULATIONS
@@ -48,12 +48,7 @@ class Setting:
             object.__setattr__(self, name, float(getattr(self, name)))
         object.__setattr__(self, "query_budget_fraction", float(self.query_budget_fraction))
         for name, known in (("population", STUDY_POPULATIONS), ("method", METHODS)):
-            require(
-                getattr(self, name) in known,
-                f"{name} must be one of {', '.join(known)}",
-                getattr(self, name),
-                "take one of these",
-            )
+            require_one_of(getattr(self, name), name, known)
         require(
             0 < self.optin_fraction < 1,
             "optin_fraction must be strictly between 0 and 1",

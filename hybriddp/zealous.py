@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybriddp.arrays import FloatArray, IntArray, as_integers
-from hybriddp.errors import require, require_count
+from hybriddp.errors import require, require_count, require_one_of
 from hybriddp.events import (
     INDISTINGUISHABLE,
     RELAXATIONS,
@@ -58,12 +58,7 @@ class ZealousMechanism:
         Indistinguishable: tau = 1. Probabilistic: tau' is smallest for a tau next to 2m/epsilon
         (ZEAL proposition 4 takes the ceiling; whole thresholds make the floor as good at times).
         """
-        require(
-            relaxation in RELAXATIONS,
-            f"relaxation must be one of {', '.join(RELAXATIONS)}",
-            repr(relaxation),
-            "take one of these",
-        )
+        require_one_of(relaxation, "relaxation", RELAXATIONS)
         require_count(items_per_user, "items_per_user")
         require_count(n_users, "n_users")
         require(

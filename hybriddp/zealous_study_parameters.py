@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from hybriddp.errors import require
+from hybriddp.errors import require_one_of
 from hybriddp.events import (
     INDISTINGUISHABLE,
     PROBABILISTIC,
@@ -50,12 +50,7 @@ class ParameterSetting:
             ("method", (CONTINUOUS, WHOLE_NUMBERS)),
             ("relaxation", RELAXATIONS),
         ):
-            require(
-                getattr(self, name) in known,
-                f"{name} must be one of {', '.join(known)}",
-                getattr(self, name),
-                "take one of these",
-            )
+            require_one_of(getattr(self, name), name, known)
 
     @property
     def noise_scale(self) -> float:

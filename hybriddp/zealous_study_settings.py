@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from hybriddp.errors import require
+from hybriddp.errors import require_one_of
 from hybriddp.events import PROBABILISTIC, RELAXATIONS
 from hybriddp.params import Budget
 from hybriddp.populations import study_rng
@@ -61,12 +61,7 @@ class ZealousSetting:
             ("item_kind", ITEM_KINDS),
             ("relaxation", RELAXATIONS),
         ):
-            require(
-                getattr(self, name) in known,
-                f"{name} must be one of {', '.join(known)}",
-                getattr(self, name),
-                "take one of these",
-            )
+            require_one_of(getattr(self, name), name, known)
 
     @property
     def budget(self) -> Budget:
