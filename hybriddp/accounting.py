@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from hybriddp.errors import InvalidParameter, UnknownEvent, require
+from hybriddp.event_rules import REPLACE_ONE_SENSITIVITY
 from hybriddp.events import (
     EVENT_TYPES,
-    REPLACE_ONE_SENSITIVITY,
     ClientReport,
     Event,
     HeadListDraw,
@@ -22,6 +22,7 @@ from hybriddp.events import (
     OptinHistogram,
     SubsetReport,
 )
+from hybriddp.mean_events import BoundedReport, BoundedSum
 from hybriddp.response import LawPair
 
 if TYPE_CHECKING:
@@ -107,20 +108,25 @@ def _loss_distribution(event: Event) -> "PrivacyLossDistribution":
             return _from_pairs(event.neighbour_laws()).self_compose(event.n_reports)
         case SubsetReport():
             return _from_pairs(event.neighbour_laws())
+        case BoundedSum() | BoundedReport():
+            return _worst_of(event.budget.epsilon)
 
 
 def _noisy_counts(scale: float, l1_sensitivity: int) -> "PrivacyLossDistribution":
     """Price noisy counts that replacing a user moves by `l1_sensitivity` in all."""
+    if l1_sensitivity != REPLACE_ONE_SENSITIVITY:
+        # The units may be spread over any number of counts.
+        return _worst_of(l1_sensitivity / Fraction(scale))
+    return _one_count(scale).self_compose(REPLACE_ONE_SENSITIVITY)
+
+
+def _worst_of(epsilon: Fraction) -> "PrivacyLossDistribution":
+    """Price a mechanism of which only epsilon is known: the worst of them dominates it."""
     from dp_accounting.pld import common
     from dp_accounting.pld import privacy_loss_distribution as pld
 
-    if l1_sensitivity != REPLACE_ONE_SENSITIVITY:
-        # The units may be spread over any number of counts; the worst mechanism of this epsilon
-        # dominates them all.
-        epsilon = l1_sensitivity / scale * (1 + 2**-50)
-        worst = common.DifferentialPrivacyParameters(epsilon, 0)
-        return pld.from_privacy_parameters(worst, _LOSS_STEP)
-    return _one_count(scale).self_compose(REPLACE_ONE_SENSITIVITY)
+    worst = common.DifferentialPrivacyParameters(float(epsilon) * (1 + 2**-50), 0)
+    return pld.from_privacy_parameters(worst, _LOSS_STEP)
 
 
 def _one_count(scale: float) -> "PrivacyLossDistribution":

@@ -9,26 +9,16 @@ numbers cost more.
 
 from dataclasses import dataclass
 from decimal import Decimal
-from enum import Enum
 from fractions import Fraction
 from typing import ClassVar
 
 from hybriddp.errors import require, require_count, require_one_of
+from hybriddp.event_rules import REPLACE_ONE_SENSITIVITY, Neighbours, check_noise
 from hybriddp.exact import EXACT, UPWARDS, exp, float_above
-from hybriddp.noise import DiscreteLaplace
+from hybriddp.mean_events import BoundedReport, BoundedSum
 from hybriddp.params import Budget
 from hybriddp.response import LawPair, RandomizedResponse, two_stage_neighbour_laws, worst_delta
 from hybriddp.subset import SubsetResponse
-
-# Replacing a user takes one record away and adds one: two counts move by one each.
-REPLACE_ONE_SENSITIVITY = 2
-
-
-class Neighbours(Enum):
-    """Which two data sets an event's promise compares."""
-
-    REPLACE_ONE_USER = "replace-one-user"
-    ADD_OR_REMOVE_ONE_USER = "add-or-remove-one-user"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +39,7 @@ class HeadListDraw:
     def __post_init__(self) -> None:
         require_count(self.records_per_user, "records_per_user")
         require_count(self.threshold, "threshold")
-        _check_noise(self.budget, self.noise_scale, REPLACE_ONE_SENSITIVITY * self.records_per_user)
+        check_noise(self.budget, self.noise_scale, REPLACE_ONE_SENSITIVITY * self.records_per_user)
         require(
             self.threshold >= self.records_per_user,
             f"threshold must be at least the {self.records_per_user} units of one user",
@@ -104,7 +94,7 @@ class OptinHistogram:
 
     def __post_init__(self) -> None:
         require_count(self.l1_sensitivity, "l1_sensitivity")
-        _check_noise(self.budget, self.noise_scale, self.l1_sensitivity)
+        check_noise(self.budget, self.noise_scale, self.l1_sensitivity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +186,7 @@ class ItemHistogram:
         for name in ("first_threshold", "threshold", "items_per_user", "n_users"):
             require_count(getattr(self, name), name)
         require_one_of(self.relaxation, "relaxation", RELAXATIONS)
-        _check_noise(self.budget, self.noise_scale, REPLACE_ONE_SENSITIVITY * self.items_per_user)
+        check_noise(self.budget, self.noise_scale, REPLACE_ONE_SENSITIVITY * self.items_per_user)
         require(
             self.threshold >= self.first_threshold,
             f"threshold must be at least the first one, {self.first_threshold}",
@@ -263,17 +253,16 @@ def histogram_limit(
     return min(budget.delta * first_threshold / (n_users * items_per_user), 1 - Fraction(hidden))
 
 
-Event = HeadListDraw | OptinHistogram | ClientReport | SubsetReport | ItemHistogram
+Event = (
+    HeadListDraw
+    | OptinHistogram
+    | ClientReport
+    | SubsetReport
+    | ItemHistogram
+    | BoundedSum
+    | BoundedReport
+)
 EVENT_TYPES: tuple[type, ...] = (
-    HeadListDraw, OptinHistogram, ClientReport, SubsetReport, ItemHistogram,
+    HeadListDraw, OptinHistogram, ClientReport, SubsetReport, ItemHistogram, BoundedSum,
+    BoundedReport,
 )  # fmt: skip
-
-
-def _check_noise(budget: Budget, noise_scale: float, l1_sensitivity: int) -> None:
-    epsilon = DiscreteLaplace(noise_scale).epsilon(l1_sensitivity)
-    require(
-        epsilon <= budget.epsilon,
-        f"noise must cost at most epsilon = {float(budget.epsilon):.6g}",
-        f"{float(epsilon):.17g} at scale {noise_scale:.6g}",
-        "raise the scale",
-    )

@@ -12,7 +12,7 @@ import numpy as np
 
 from hybriddp.arrays import BoolArray, IntArray, as_integers
 from hybriddp.errors import require
-from hybriddp.local import RandomBytes
+from hybriddp.random_words import RandomBytes
 
 _CHUNK = 1 << 18
 # A scale is a fraction of two integers. What is drawn before the division is below 2^8 numerators

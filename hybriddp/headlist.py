@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from hybriddp.arrays import BoolArray, IntArray, as_integers
 from hybriddp.errors import require
-from hybriddp.events import REPLACE_ONE_SENSITIVITY, HeadListDraw, headlist_leak
+from hybriddp.event_rules import REPLACE_ONE_SENSITIVITY
+from hybriddp.events import HeadListDraw, headlist_leak
 from hybriddp.noise import DiscreteLaplace
 from hybriddp.params import Budget
 

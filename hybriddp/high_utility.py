@@ -11,7 +11,7 @@ import numpy as np
 
 from hybriddp.arrays import BoolArray, FloatArray, IntArray
 from hybriddp.estimate import Estimate, IntervalEstimate
-from hybriddp.events import REPLACE_ONE_SENSITIVITY
+from hybriddp.event_rules import REPLACE_ONE_SENSITIVITY
 from hybriddp.evidence import CentralCounts, Source, pool
 from hybriddp.headlist import HeadList, HeadListMechanism
 from hybriddp.optin import HistogramMechanism

@@ -5,28 +5,22 @@ draws it for many clients at once, from 64-bit words compared as integers.
 """
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from hybriddp.arrays import IntArray, as_integers
 from hybriddp.errors import require
 from hybriddp.events import ClientReport
 from hybriddp.headlist import HeadList
 from hybriddp.params import BlenderParams, Budget
+from hybriddp.random_words import RandomBytes, Words, uniform_below, words_of
 from hybriddp.response import TwoStageResponse
 
 # Clients handled at a time: small enough for the arrays of one step to stay in the cache.
 _CHUNK = 1 << 16
 
 # Up to this length of list, 16 random bits choose a url with few redraws; randomness from the
-# operating system is most of what a draw costs.
-_SHORT_LIST = 1 << 12
-
-RandomBytes = Callable[[int], bytes]
-Words = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,37 +126,8 @@ class _Kernel:
         return self.starts[query] + np.where(lie == n_others, url, lie + (lie >= url))
 
 
-def words_of(n: int, random_bytes: RandomBytes) -> Words:
-    """Return n uniform 64-bit words."""
-    return np.frombuffer(random_bytes(8 * n), dtype=np.uint64)
-
-
 def _lies(words: Words, lie_words: Words | np.uint64, n_others: IntArray | int) -> IntArray:
     """Return which lie owns each word, 0 .. n_others-1, or n_others where the truth owns it."""
     # The minimum comes before the cast: a quotient may exceed what a signed integer holds.
     owner: Words = np.minimum(words // lie_words, np.asarray(n_others, dtype=np.uint64))
     return owner.astype(np.int64)
-
-
-def uniform_below(bounds: IntArray, random_bytes: RandomBytes) -> IntArray:
-    """Return an exactly uniform integer below each bound (Lemire19, on 16 or 32-bit words).
-
-    Privacy claim: none; which words are drawn does not depend on anybody's data.
-    """
-    n_bits = 16 if bounds.max(initial=1) <= _SHORT_LIST else 32
-    wide, low_mask = bounds.astype(np.uint64), np.uint64((1 << n_bits) - 1)
-    product = _short_words(len(bounds), n_bits, random_bytes) * wide
-    # Only a low part below the bound can be one of the surplus 2^n_bits mod bound values, so the
-    # costly remainder is taken for those few alone.
-    (suspects,) = np.nonzero((product & low_mask) < wide)
-    while suspects.size:
-        surplus = np.uint64(1 << n_bits) % wide[suspects]
-        suspects = suspects[(product[suspects] & low_mask) < surplus]
-        product[suspects] = _short_words(suspects.size, n_bits, random_bytes) * wide[suspects]
-    drawn: IntArray = (product >> np.uint64(n_bits)).astype(np.int64)
-    return drawn
-
-
-def _short_words(n: int, n_bits: int, random_bytes: RandomBytes) -> Words:
-    n_bytes = n_bits // 8
-    return np.frombuffer(random_bytes(n_bytes * n), dtype=f"u{n_bytes}").astype(np.uint64)

@@ -12,8 +12,8 @@ import numpy as np
 from hybriddp.arrays import BoolArray, IntArray, as_integers
 from hybriddp.errors import require
 from hybriddp.events import SubsetReport
-from hybriddp.local import RandomBytes, uniform_below, words_of
 from hybriddp.params import Budget
+from hybriddp.random_words import RandomBytes, uniform_below, words_of
 from hybriddp.subset import SubsetResponse
 
 # Marks of a chunk of clients, one for each cell: small enough to stay near the processor.

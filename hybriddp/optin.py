@@ -10,7 +10,8 @@ import numpy as np
 from hybriddp.arrays import FloatArray, IntArray
 from hybriddp.errors import require
 from hybriddp.estimate import Estimate
-from hybriddp.events import REPLACE_ONE_SENSITIVITY, OptinHistogram
+from hybriddp.event_rules import REPLACE_ONE_SENSITIVITY
+from hybriddp.events import OptinHistogram
 from hybriddp.headlist import HeadList
 from hybriddp.noise import DiscreteLaplace
 from hybriddp.params import Budget

@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 from hybriddp.arrays import FloatArray, IntArray, as_integers
 from hybriddp.errors import require, require_count, require_one_of
+from hybriddp.event_rules import REPLACE_ONE_SENSITIVITY
 from hybriddp.events import (
     INDISTINGUISHABLE,
     RELAXATIONS,
-    REPLACE_ONE_SENSITIVITY,
     ItemHistogram,
     histogram_limit,
     passing_probability,

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from hybriddp.bounded_reports import BitReport, WindowReport
 from hybriddp.errors import UnknownEvent
+from hybriddp.event_rules import REPLACE_ONE_SENSITIVITY
 from hybriddp.events import (
     EVENT_TYPES,
-    REPLACE_ONE_SENSITIVITY,
     ClientReport,
     Event,
     HeadListDraw,
@@ -14,6 +15,9 @@ from hybriddp.events import (
     OptinHistogram,
     SubsetReport,
 )
+from hybriddp.mean_events import BoundedReport, BoundedSum, ReportLaw
+from hybriddp.mean_reports import LaplaceReport
+from hybriddp.mixed_reports import MixedReport
 from hybriddp.params import Budget
 from hybriddp.response import RandomizedResponse
 from hybriddp.subset import SubsetResponse
@@ -52,6 +56,10 @@ def to_json(event: Event) -> dict[str, Any]:
                 "items_per_user": event.items_per_user,
                 "n_users": event.n_users,
             }
+        case BoundedSum():
+            fields |= {"noise_scale": event.noise_scale.hex(), "largest": event.largest}
+        case BoundedReport():
+            fields |= {"law": type(event.law).__name__, **_law(event.law)}
         case SubsetReport():
             response = event.response
             fields |= {"response": [response.n_values, response.size, response.truth_words]}
@@ -86,6 +94,11 @@ def from_json(fields: Mapping[str, Any]) -> Event:
                 fields["items_per_user"],
                 fields["n_users"],
             )
+        case "BoundedSum":
+            scale = float.fromhex(fields["noise_scale"])
+            return BoundedSum(_budget(fields), scale, fields["largest"])
+        case "BoundedReport":
+            return BoundedReport(_budget(fields), _law_from(fields))
         case "SubsetReport":
             return SubsetReport(_budget(fields), SubsetResponse(*fields["response"]))
         case "ClientReport":
@@ -95,6 +108,37 @@ def from_json(fields: Mapping[str, Any]) -> Event:
     raise UnknownEvent(
         "the ledger holds an event that this version does not know; update hybriddp."
     )
+
+
+def _law(law: ReportLaw) -> dict[str, Any]:
+    match law:
+        case LaplaceReport():
+            return {"grid": law.grid, "scale": law.scale.hex()}
+        case BitReport():
+            return {"grid": law.grid, "words": [law.low_words, law.step_words]}
+        case WindowReport():
+            return {"grid": law.grid, "words": [law.width, law.inside_words]}
+        case MixedReport():
+            bit, window = _law(law.bit), _law(law.window)
+            return {
+                "grid": law.grid,
+                "words": [*bit["words"], *window["words"], law.window_words],
+            }
+
+
+def _law_from(fields: Mapping[str, Any]) -> ReportLaw:
+    grid, words = fields["grid"], fields.get("words", [])
+    match fields["law"]:
+        case "LaplaceReport":
+            return LaplaceReport(grid, float.fromhex(fields["scale"]))
+        case "BitReport":
+            return BitReport(grid, *words)
+        case "WindowReport":
+            return WindowReport(grid, *words)
+        case "MixedReport":
+            bit, window = BitReport(grid, *words[:2]), WindowReport(grid, *words[2:4])
+            return MixedReport(bit, window, words[4])
+    raise UnknownEvent("the ledger holds a report that this version does not know; update it.")
 
 
 def _budget(fields: Mapping[str, Any]) -> Budget:

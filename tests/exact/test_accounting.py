@@ -8,7 +8,8 @@ import pytest
 
 from hybriddp.accounting import Cost, compose_basic, compose_parallel, compose_pld
 from hybriddp.errors import InvalidParameter, UnknownEvent
-from hybriddp.events import ClientReport, HeadListDraw, Neighbours, OptinHistogram, SubsetReport
+from hybriddp.event_rules import Neighbours
+from hybriddp.events import ClientReport, HeadListDraw, OptinHistogram, SubsetReport
 from hybriddp.headlist import HeadListMechanism
 from hybriddp.local_subset import SubsetMechanism
 from hybriddp.noise import DiscreteLaplace

@@ -12,6 +12,8 @@ from hybriddp.events import EVENT_TYPES, RELAXATIONS, HeadListDraw
 from hybriddp.headlist import HeadListMechanism
 from hybriddp.local import ClientMechanism
 from hybriddp.local_subset import SubsetMechanism
+from hybriddp.mean_clients import REPORT_KINDS, ClientMeanMechanism
+from hybriddp.mean_trusted import BoundedSumMechanism
 from hybriddp.optin import HistogramMechanism
 from hybriddp.params import Budget
 from hybriddp.response import TwoStageResponse
@@ -27,6 +29,8 @@ EVENTS = [
     HistogramMechanism.for_budget(Budget("4"), 15).event,
     SubsetMechanism.for_cells(Budget("4"), 115).event,
     SubsetMechanism.for_cells(Budget("1/3"), 2).event,
+    BoundedSumMechanism.for_budget(Budget("1/3"), 1 << 32).event,
+    *(ClientMeanMechanism.for_budget(Budget("1.3"), kind, 1000).event for kind in REPORT_KINDS),
     *(
         ZealousMechanism.for_budget(Budget("1/3", "1/1000"), relaxation, 5, 500_000).event
         for relaxation in RELAXATIONS

@@ -1,0 +1,128 @@
+"""Local reports of a bounded number: what they have in common, and the value plus Laplace noise.
+
+A value is one of the integers 0 to `grid`. Every law is drawn exactly, from integers and the
+operating system's randomness, so the law whose privacy is computed is the law that is drawn. The
+laws of `bounded_reports` have less noise.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from hybriddp.arrays import FloatArray, IntArray, as_integers
+from hybriddp.errors import require, require_count
+from hybriddp.exact_laplace import ExactLaplace
+from hybriddp.noise import DiscreteLaplace
+from hybriddp.random_words import RandomBytes
+
+# Finer grids gain nothing: the noise of a report is a large part of the range.
+MAX_GRID = 1 << 20
+
+
+class Quadratic(NamedTuple):
+    """c0 + c1 x + c2 x^2, in exact numbers."""
+
+    c0: Fraction
+    c1: Fraction
+    c2: Fraction
+
+    def mean(self, mean: float, variance: float) -> float:
+        """Return the average over values of this mean and variance."""
+        return float(self.c0) + float(self.c1) * mean + float(self.c2) * (mean**2 + variance)
+
+    def at(self, x: Fraction) -> Fraction:
+        """Return the value at x."""
+        return self.c0 + x * (self.c1 + x * self.c2)
+
+    def largest(self, grid: int) -> Fraction:
+        """Return the largest value between 0 and the grid's end."""
+        ends = [self.at(Fraction(0)), self.at(Fraction(grid))]
+        if self.c2 < 0:
+            top = -self.c1 / (2 * self.c2)
+            ends.append(self.at(min(max(top, Fraction(0)), Fraction(grid))))
+        return max(ends)
+
+
+class MeanReport(Protocol):
+    """What every local report of a number can do."""
+
+    @property
+    def grid(self) -> int:
+        """The largest value; the smallest is 0."""
+
+    def costs_at_most(self, epsilon: Fraction) -> bool:
+        """Whether no report is more than e^epsilon times likelier for one value than another."""
+
+    def randomize(self, values: IntArray, random_bytes: RandomBytes) -> IntArray:
+        """Return one report for each value, made of these bytes."""
+
+    def estimates(self, reports: IntArray) -> FloatArray:
+        """Return what each report says of its value, on average exactly the value."""
+
+    @property
+    def noise(self) -> Quadratic:
+        """The variance of an estimate, by the value."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceReport:
+    """The value plus discrete Laplace noise."""
+
+    grid: int
+    scale: float
+
+    def __post_init__(self) -> None:
+        check_grid(self.grid)
+        ExactLaplace(self.scale)  # which refuses scales that it cannot draw
+
+    @classmethod
+    def for_epsilon(cls, epsilon: Fraction, grid: int) -> "LaplaceReport":
+        """Return the least noise that hides any of the values among the others."""
+        check_grid(grid)
+        return cls(grid, DiscreteLaplace.for_epsilon(epsilon, grid).scale)
+
+    def costs_at_most(self, epsilon: Fraction) -> bool:
+        """Whether no report is more than e^epsilon times likelier for one value than another."""
+        return self.grid / Fraction(self.scale) <= epsilon
+
+    def randomize(self, values: IntArray, random_bytes: RandomBytes) -> IntArray:
+        """Return noisy values.
+
+        Privacy claim: none by itself; `mean_clients.ClientMeanMechanism.draw` is the release's.
+        """
+        return ExactLaplace(self.scale).add(checked_values(values, self.grid), random_bytes)
+
+    def estimates(self, reports: IntArray) -> FloatArray:
+        """Return the reports: noise is 0 on average.
+
+        Privacy claim: none; post-processing of reports.
+        """
+        return reports.astype(np.float64)
+
+    @property
+    def noise(self) -> Quadratic:
+        """That of the noise, whatever the value is."""
+        return Quadratic(Fraction(DiscreteLaplace(self.scale).variance), Fraction(0), Fraction(0))
+
+
+def check_grid(grid: int) -> None:
+    """Refuse a grid that is no grid."""
+    require_count(grid, "grid")
+    require(grid <= MAX_GRID, f"grid must be at most {MAX_GRID}", grid, "take a coarser one")
+
+
+def checked_values(values: IntArray, grid: int) -> IntArray:
+    """Return values as integers, or refuse those outside of the grid without quoting them.
+
+    Privacy claim: none; the result is as private as the values.
+    """
+    values = as_integers(values, "values")
+    require(
+        values.size == 0 or bool(values.min() >= 0 and values.max() <= grid),
+        f"values must lie between 0 and {grid}",
+        "another",
+        "clamp them first",
+    )
+    return values
