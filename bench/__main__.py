@@ -2,9 +2,9 @@
 
 import sys
 
-from bench import core, generate, release, zealous
+from bench import core, generate, mean, release, zealous
 
-MODULES = {"core": core, "generate": generate, "release": release, "zealous": zealous}
+MODULES = {"core": core, "generate": generate, "mean": mean, "release": release, "zealous": zealous}
 
 
 def main(names: list[str]) -> int:

@@ -109,7 +109,7 @@ def _loss_distribution(event: Event) -> "PrivacyLossDistribution":
         case SubsetReport():
             return _from_pairs(event.neighbour_laws())
         case BoundedSum() | BoundedReport():
-            return _worst_of(event.budget.epsilon)
+            return _worst_of(event.budget.epsilon, event.budget.delta)
 
 
 def _noisy_counts(scale: float, l1_sensitivity: int) -> "PrivacyLossDistribution":
@@ -120,12 +120,13 @@ def _noisy_counts(scale: float, l1_sensitivity: int) -> "PrivacyLossDistribution
     return _one_count(scale).self_compose(REPLACE_ONE_SENSITIVITY)
 
 
-def _worst_of(epsilon: Fraction) -> "PrivacyLossDistribution":
-    """Price a mechanism of which only epsilon is known: the worst of them dominates it."""
+def _worst_of(epsilon: Fraction, delta: Fraction = Fraction(0)) -> "PrivacyLossDistribution":
+    """Price a mechanism of which only the promise is known: the worst of them dominates it."""
     from dp_accounting.pld import common
     from dp_accounting.pld import privacy_loss_distribution as pld
 
-    worst = common.DifferentialPrivacyParameters(float(epsilon) * (1 + 2**-50), 0)
+    upwards = 1 + 2**-50
+    worst = common.DifferentialPrivacyParameters(float(epsilon) * upwards, float(delta) * upwards)
     return pld.from_privacy_parameters(worst, _LOSS_STEP)
 
 

@@ -20,6 +20,7 @@ from hybriddp.arrays import FloatArray, IntArray
 from hybriddp.errors import require, require_count
 from hybriddp.exact import DOWNWARDS, EXACT, UPWARDS, exp
 from hybriddp.mean_reports import Quadratic, check_grid, checked_values
+from hybriddp.params import Budget
 from hybriddp.random_words import RandomBytes, uniform_below, words_of
 from hybriddp.response import N_WORDS
 
@@ -49,16 +50,16 @@ class BitReport:
         )
 
     @classmethod
-    def for_epsilon(cls, epsilon: Fraction, grid: int) -> "BitReport":
+    def for_budget(cls, budget: Budget, grid: int) -> "BitReport":
         """Return the most telling bit within epsilon: chances from 1/(e^eps+1) to 1 minus that."""
         check_grid(grid)
-        low = EXACT.divide(N_WORDS, EXACT.add(exp(epsilon), 1))
+        low = EXACT.divide(N_WORDS, EXACT.add(exp(budget.epsilon), 1))
         low_words = int(EXACT.multiply(low, UPWARDS).to_integral_value(ROUND_CEILING))
         return cls(grid, low_words, (N_WORDS - 2 * low_words) // grid)
 
-    def costs_at_most(self, epsilon: Fraction) -> bool:
+    def keeps(self, budget: Budget) -> bool:
         """Whether no bit is more than e^epsilon times likelier for one value than another."""
-        return _is_within(self.likelihood_ratio, epsilon)
+        return _is_within(self.likelihood_ratio, budget.epsilon)
 
     @property
     def likelihood_ratio(self) -> Fraction:
@@ -121,13 +122,14 @@ class WindowReport:
         )
 
     @classmethod
-    def for_epsilon(cls, epsilon: Fraction, grid: int) -> "WindowReport":
+    def for_budget(cls, budget: Budget, grid: int) -> "WindowReport":
         """Return the report whose variance is least at its worst value, within epsilon.
 
         A window of e^(-eps/2) times the grid is best (Wang et al. 2019, equation 5). A number
         inside is at most e^eps times as likely as one outside: 1 + k n/(w (2^64 - k)).
         """
         check_grid(grid)
+        epsilon = budget.epsilon
         width = max(1, round(grid * float(exp(-epsilon / 2))))
         odds = EXACT.divide(
             EXACT.multiply(EXACT.subtract(exp(epsilon), 1), width), grid + width
@@ -141,9 +143,9 @@ class WindowReport:
         """How many numbers a report can be."""
         return self.grid + self.width
 
-    def costs_at_most(self, epsilon: Fraction) -> bool:
+    def keeps(self, budget: Budget) -> bool:
         """Whether no number is more than e^epsilon times likelier for one value than another."""
-        return _is_within(self.likelihood_ratio, epsilon)
+        return _is_within(self.likelihood_ratio, budget.epsilon)
 
     @property
     def likelihood_ratio(self) -> Fraction:

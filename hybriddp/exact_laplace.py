@@ -68,7 +68,7 @@ class ExactLaplace:
         noise, missing = np.empty(n, dtype=np.int64), np.arange(n)
         while missing.size:
             remainder = _uniform_below(t, missing.size, random_bytes)
-            is_kept = _is_exp(remainder, t, random_bytes)
+            is_kept = is_exp(remainder, t, random_bytes)
             places, remainder = missing[is_kept], remainder[is_kept]
             magnitude = (remainder + t * _n_whole(len(places), random_bytes)) // s
             is_negative = _uniform_below(2, len(places), random_bytes) == 1
@@ -79,11 +79,13 @@ class ExactLaplace:
         return noise
 
 
-def _is_exp(numerators: IntArray, denominator: int, random_bytes: RandomBytes) -> BoolArray:
+def is_exp(numerators: IntArray, denominator: int, random_bytes: RandomBytes) -> BoolArray:
     """Return true with probability exp(-numerator/denominator), for ratios up to 1.
 
     CKS20 algorithm 1: count coins of probability ratio/1, ratio/2, ratio/3, ... until one fails;
     the number of the failing one is odd with that probability.
+
+    Privacy claim: none; a part of samplers.
     """
     is_odd = np.zeros(len(numerators), dtype=np.bool_)
     running, k = np.arange(len(numerators)), 1
@@ -100,7 +102,7 @@ def _n_whole(n: int, random_bytes: RandomBytes) -> IntArray:
     counts, running = np.zeros(n, dtype=np.int64), np.arange(n)
     while running.size:
         ones = np.ones(running.size, dtype=np.int64)
-        running = running[_is_exp(ones, 1, random_bytes)]
+        running = running[is_exp(ones, 1, random_bytes)]
         counts[running] += 1
     return counts
 

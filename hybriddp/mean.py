@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hybriddp.errors import require, require_one_of
 from hybriddp.mean_clients import ReportSums
 from hybriddp.mean_errors import MeanSetting
-from hybriddp.mean_events import ReportLaw
+from hybriddp.mean_events import Noise, ReportLaw
 from hybriddp.mean_grid import ValueGrid
 from hybriddp.mean_intervals import half_width
 from hybriddp.mean_variance import VarianceEstimate
@@ -52,15 +52,14 @@ class MeanEstimate:
     high: float
 
 
-def trusted_mean(
-    noisy_sum: int, n_users: int, noise: DiscreteLaplace, grid: ValueGrid
-) -> GroupMean:
+def trusted_mean(noisy_sum: int, n_users: int, noise: Noise, grid: ValueGrid) -> GroupMean:
     """Return the curator's mean (MEAN20 definition 3.1).
 
     Privacy claim: none; post-processing of a noisy sum.
     """
     scale = grid.step / n_users
-    return GroupMean(noisy_sum * scale, n_users, noise.variance * scale**2, noise.scale * scale)
+    laplace_scale = noise.scale * scale if isinstance(noise, DiscreteLaplace) else 0.0
+    return GroupMean(noisy_sum * scale, n_users, noise.variance * scale**2, laplace_scale)
 
 
 def local_mean(

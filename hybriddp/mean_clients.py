@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
@@ -11,17 +10,18 @@ from hybriddp.arrays import FloatArray, IntArray, as_integers
 from hybriddp.bounded_reports import BitReport, WindowReport
 from hybriddp.errors import require, require_one_of
 from hybriddp.mean_events import BoundedReport, ReportLaw
-from hybriddp.mean_reports import LaplaceReport
+from hybriddp.mean_reports import GaussianReport, LaplaceReport
 from hybriddp.mixed_reports import MixedReport
 from hybriddp.params import Budget
 from hybriddp.random_words import RandomBytes
 
-LAPLACE, BIT, WINDOW, MIXED = "laplace", "bit", "window", "mixed"
-_LAWS: dict[str, Callable[[Fraction, int], ReportLaw]] = {
-    LAPLACE: LaplaceReport.for_epsilon,
-    BIT: BitReport.for_epsilon,
-    WINDOW: WindowReport.for_epsilon,
-    MIXED: MixedReport.for_epsilon,
+MIXED, BIT, WINDOW, LAPLACE, GAUSSIAN = "mixed", "bit", "window", "laplace", "gaussian"
+_LAWS: dict[str, Callable[[Budget, int], ReportLaw]] = {
+    MIXED: MixedReport.for_budget,
+    BIT: BitReport.for_budget,
+    WINDOW: WindowReport.for_budget,
+    LAPLACE: LaplaceReport.for_budget,
+    GAUSSIAN: GaussianReport.for_budget,
 }
 REPORT_KINDS = tuple(_LAWS)
 
@@ -30,10 +30,10 @@ N_POWERS = 4
 _CHUNK = 1 << 17
 
 
-def report_law(kind: str, epsilon: Fraction, grid: int) -> ReportLaw:
-    """Return the law of this kind with the least noise within epsilon."""
+def report_law(kind: str, budget: Budget, grid: int) -> ReportLaw:
+    """Return the law of this kind with the least noise within the budget."""
     require_one_of(kind, "report", REPORT_KINDS)
-    return _LAWS[kind](epsilon, grid)
+    return _LAWS[kind](budget, grid)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,8 +59,9 @@ class ClientMeanMechanism:
 
     @classmethod
     def for_budget(cls, budget: Budget, kind: str, grid: int) -> "ClientMeanMechanism":
-        """Return the mechanism of this kind; it needs no delta."""
-        return cls(Budget(budget.epsilon), report_law(kind, budget.epsilon, grid))
+        """Return the mechanism of this kind; all but Gaussian noise need no delta."""
+        needed = budget if kind == GAUSSIAN else Budget(budget.epsilon)
+        return cls(needed, report_law(kind, needed, grid))
 
     @property
     def event(self) -> BoundedReport:
@@ -72,8 +73,8 @@ class ClientMeanMechanism:
 
         Privacy claim
           Neighbours  one client's value replaced by any other (local model)
-          Guarantee   (budget.epsilon, 0) for each element of `values`; the event refuses a law
-                      that costs more
+          Guarantee   (budget.epsilon, budget.delta) for each element of `values`; the event
+                      refuses a law that costs more. Only Gaussian noise has a delta above 0.
           Assumes     which client has which key is public; the grid was fixed before these
                       clients' data was read; one call per charge
           Excludes    timing; simulated clients trust whoever runs this with their values

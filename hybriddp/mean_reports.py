@@ -1,4 +1,4 @@
-"""Local reports of a bounded number: what they have in common, and the value plus Laplace noise.
+"""Local reports of a bounded number: what they have in common, and the value plus noise.
 
 A value is one of the integers 0 to `grid`. Every law is drawn exactly, from integers and the
 operating system's randomness, so the law whose privacy is computed is the law that is drawn. The
@@ -13,8 +13,11 @@ import numpy as np
 
 from hybriddp.arrays import FloatArray, IntArray, as_integers
 from hybriddp.errors import require, require_count
+from hybriddp.exact_gaussian import add_gaussian_noise
 from hybriddp.exact_laplace import ExactLaplace
+from hybriddp.gaussian import DiscreteGaussian
 from hybriddp.noise import DiscreteLaplace
+from hybriddp.params import Budget
 from hybriddp.random_words import RandomBytes
 
 # Finer grids gain nothing: the noise of a report is a large part of the range.
@@ -52,14 +55,20 @@ class MeanReport(Protocol):
     def grid(self) -> int:
         """The largest value; the smallest is 0."""
 
-    def costs_at_most(self, epsilon: Fraction) -> bool:
+    def keeps(self, budget: Budget) -> bool:
         """Whether no report is more than e^epsilon times likelier for one value than another."""
 
     def randomize(self, values: IntArray, random_bytes: RandomBytes) -> IntArray:
-        """Return one report for each value, made of these bytes."""
+        """Return one report for each value, made of these bytes.
+
+        Privacy claim: none by itself; `mean_clients.ClientMeanMechanism.draw` is the release's.
+        """
 
     def estimates(self, reports: IntArray) -> FloatArray:
-        """Return what each report says of its value, on average exactly the value."""
+        """Return what each report says of its value, on average exactly the value.
+
+        Privacy claim: none; post-processing of reports.
+        """
 
     @property
     def noise(self) -> Quadratic:
@@ -78,14 +87,14 @@ class LaplaceReport:
         ExactLaplace(self.scale)  # which refuses scales that it cannot draw
 
     @classmethod
-    def for_epsilon(cls, epsilon: Fraction, grid: int) -> "LaplaceReport":
+    def for_budget(cls, budget: Budget, grid: int) -> "LaplaceReport":
         """Return the least noise that hides any of the values among the others."""
         check_grid(grid)
-        return cls(grid, DiscreteLaplace.for_epsilon(epsilon, grid).scale)
+        return cls(grid, DiscreteLaplace.for_epsilon(budget.epsilon, grid).scale)
 
-    def costs_at_most(self, epsilon: Fraction) -> bool:
+    def keeps(self, budget: Budget) -> bool:
         """Whether no report is more than e^epsilon times likelier for one value than another."""
-        return self.grid / Fraction(self.scale) <= epsilon
+        return self.grid / Fraction(self.scale) <= budget.epsilon
 
     def randomize(self, values: IntArray, random_bytes: RandomBytes) -> IntArray:
         """Return noisy values.
@@ -105,6 +114,47 @@ class LaplaceReport:
     def noise(self) -> Quadratic:
         """That of the noise, whatever the value is."""
         return Quadratic(Fraction(DiscreteLaplace(self.scale).variance), Fraction(0), Fraction(0))
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianReport:
+    """The value plus discrete Gaussian noise, which needs a delta."""
+
+    grid: int
+    scale: float
+
+    def __post_init__(self) -> None:
+        check_grid(self.grid)
+        DiscreteGaussian(self.scale)  # which refuses scales that it cannot draw
+
+    @classmethod
+    def for_budget(cls, budget: Budget, grid: int) -> "GaussianReport":
+        """Return the least noise that keeps the budget, by the exact divergence."""
+        check_grid(grid)
+        return cls(grid, DiscreteGaussian.for_budget(budget, grid).scale)
+
+    def keeps(self, budget: Budget) -> bool:
+        """Whether any two values are told apart by at most (epsilon, delta)."""
+        return DiscreteGaussian(self.scale).delta(budget.epsilon, self.grid) <= budget.delta
+
+    def randomize(self, values: IntArray, random_bytes: RandomBytes) -> IntArray:
+        """Return noisy values.
+
+        Privacy claim: none by itself; `mean_clients.ClientMeanMechanism.draw` is the release's.
+        """
+        return add_gaussian_noise(checked_values(values, self.grid), self.scale, random_bytes)
+
+    def estimates(self, reports: IntArray) -> FloatArray:
+        """Return the reports: noise is 0 on average.
+
+        Privacy claim: none; post-processing of reports.
+        """
+        return reports.astype(np.float64)
+
+    @property
+    def noise(self) -> Quadratic:
+        """That of the noise, whatever the value is."""
+        return Quadratic(Fraction(DiscreteGaussian(self.scale).variance), Fraction(0), Fraction(0))
 
 
 def check_grid(grid: int) -> None:

@@ -7,7 +7,8 @@ import numpy as np
 
 from hybriddp.arrays import IntArray, as_integers
 from hybriddp.errors import require
-from hybriddp.mean_events import BoundedSum
+from hybriddp.gaussian import DiscreteGaussian
+from hybriddp.mean_events import BoundedSum, Noise
 from hybriddp.noise import DiscreteLaplace
 from hybriddp.params import Budget
 
@@ -18,7 +19,7 @@ class BoundedSumMechanism:
 
     budget: Budget
     largest: int
-    noise: DiscreteLaplace
+    noise: Noise
 
     def __post_init__(self) -> None:
         _ = self.event  # refuses noise that costs more than the budget
@@ -29,17 +30,23 @@ class BoundedSumMechanism:
         noise = DiscreteLaplace.for_epsilon(budget.epsilon, largest)
         return cls(Budget(budget.epsilon), largest, noise)
 
+    @classmethod
+    def gaussian(cls, budget: Budget, largest: int) -> "BoundedSumMechanism":
+        """Return the mechanism with the least Gaussian noise of its grid."""
+        return cls(budget, largest, DiscreteGaussian.for_budget(budget, largest))
+
     @property
     def event(self) -> BoundedSum:
         """What the ledger records."""
-        return BoundedSum(self.budget, self.noise.scale, self.largest)
+        return BoundedSum(self.budget, self.noise, self.largest)
 
     def draw(self, values: IntArray, keys: IntArray, n_keys: int) -> IntArray:
         """Publish the sum of values of each key.
 
         Privacy claim
           Neighbours  one element of `values` replaced by any other; keys and their number stay
-          Guarantee   (budget.epsilon, 0); the event refuses noise that costs more
+          Guarantee   the budget, with delta = 0 for Laplace noise; the event refuses noise that
+                      costs more
           Assumes     which person has which key, and which element, is public; a person is one
                       element; one call per charge
           Excludes    timing of the sampler
@@ -98,7 +105,10 @@ def squared_differences(
 
 
 def trusted_budgets(budget: Budget, variance_share: Fraction) -> tuple[Budget, Budget | None]:
-    """Split a trusted user's budget between the sum and the sum of squares; they add up to it."""
+    """Split a trusted user's budget between the sum and the sum of squares; they add up to it.
+
+    Squares get Laplace noise, so all of delta stays with the sum.
+    """
     require(
         0 <= variance_share < 1,
         "variance_share must be at least 0 and below 1",
@@ -107,7 +117,8 @@ def trusted_budgets(budget: Budget, variance_share: Fraction) -> tuple[Budget, B
     )
     if variance_share == 0:
         return budget, None
-    return budget.part(1 - variance_share), budget.part(variance_share)
+    for_sum = Budget(budget.epsilon * (1 - variance_share), budget.delta)
+    return for_sum, Budget(budget.epsilon * variance_share)
 
 
 def _is_between(values: IntArray, low: int, high: int) -> bool:

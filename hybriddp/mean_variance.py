@@ -66,7 +66,10 @@ class VarianceEstimate:
         )
 
     def combined(self, other: "VarianceEstimate") -> "VarianceEstimate":
-        """Weigh two independent estimates by their precisions."""
+        """Weigh two independent estimates by their precisions.
+
+        Privacy claim: none; post-processing of estimates.
+        """
         share = other.error**2 / (self.error**2 + other.error**2)
         return VarianceEstimate(
             share * self.value + (1 - share) * other.value,

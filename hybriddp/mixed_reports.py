@@ -13,6 +13,7 @@ from hybriddp.arrays import FloatArray, IntArray
 from hybriddp.bounded_reports import BitReport, WindowReport
 from hybriddp.errors import require
 from hybriddp.mean_reports import Quadratic, checked_values
+from hybriddp.params import Budget
 from hybriddp.random_words import RandomBytes, words_of
 from hybriddp.response import N_WORDS
 
@@ -37,14 +38,14 @@ class MixedReport:
         )
 
     @classmethod
-    def for_epsilon(cls, epsilon: Fraction, grid: int) -> "MixedReport":
+    def for_budget(cls, budget: Budget, grid: int) -> "MixedReport":
         """Return the mixture whose worst value has the least noise.
 
         The squared terms of both noises are -1 and some c > 0; with c/(1+c) bits they cancel
         (Wang et al. 2019, section III-C). If the window only adds noise, bits alone are better.
         """
-        bit = BitReport.for_epsilon(epsilon, grid)
-        window = WindowReport.for_epsilon(epsilon, grid)
+        bit = BitReport.for_budget(budget, grid)
+        window = WindowReport.for_budget(budget, grid)
         mixed = cls(bit, window, int(N_WORDS / (1 + window.noise.c2)))
         alone = cls(bit, window, 0)
         return min(mixed, alone, key=lambda law: law.noise.largest(grid))
@@ -54,9 +55,9 @@ class MixedReport:
         """The largest value."""
         return self.bit.grid
 
-    def costs_at_most(self, epsilon: Fraction) -> bool:
+    def keeps(self, budget: Budget) -> bool:
         """Whether both do; which of them was used is told."""
-        return self.bit.costs_at_most(epsilon) and self.window.costs_at_most(epsilon)
+        return self.bit.keeps(budget) and self.window.keeps(budget)
 
     def randomize(self, values: IntArray, random_bytes: RandomBytes) -> IntArray:
         """Return one number for each value.

@@ -15,12 +15,16 @@ from hybriddp.events import (
     OptinHistogram,
     SubsetReport,
 )
+from hybriddp.gaussian import DiscreteGaussian
 from hybriddp.mean_events import BoundedReport, BoundedSum, ReportLaw
-from hybriddp.mean_reports import LaplaceReport
+from hybriddp.mean_reports import GaussianReport, LaplaceReport
 from hybriddp.mixed_reports import MixedReport
+from hybriddp.noise import DiscreteLaplace
 from hybriddp.params import Budget
 from hybriddp.response import RandomizedResponse
 from hybriddp.subset import SubsetResponse
+
+_NOISES = {noise.__name__: noise for noise in (DiscreteLaplace, DiscreteGaussian)}
 
 
 def to_json(event: Event) -> dict[str, Any]:
@@ -57,7 +61,11 @@ def to_json(event: Event) -> dict[str, Any]:
                 "n_users": event.n_users,
             }
         case BoundedSum():
-            fields |= {"noise_scale": event.noise_scale.hex(), "largest": event.largest}
+            fields |= {
+                "noise": type(event.noise).__name__,
+                "noise_scale": event.noise.scale.hex(),
+                "largest": event.largest,
+            }
         case BoundedReport():
             fields |= {"law": type(event.law).__name__, **_law(event.law)}
         case SubsetReport():
@@ -95,8 +103,8 @@ def from_json(fields: Mapping[str, Any]) -> Event:
                 fields["n_users"],
             )
         case "BoundedSum":
-            scale = float.fromhex(fields["noise_scale"])
-            return BoundedSum(_budget(fields), scale, fields["largest"])
+            noise = _NOISES[fields["noise"]](float.fromhex(fields["noise_scale"]))
+            return BoundedSum(_budget(fields), noise, fields["largest"])
         case "BoundedReport":
             return BoundedReport(_budget(fields), _law_from(fields))
         case "SubsetReport":
@@ -112,7 +120,7 @@ def from_json(fields: Mapping[str, Any]) -> Event:
 
 def _law(law: ReportLaw) -> dict[str, Any]:
     match law:
-        case LaplaceReport():
+        case LaplaceReport() | GaussianReport():
             return {"grid": law.grid, "scale": law.scale.hex()}
         case BitReport():
             return {"grid": law.grid, "words": [law.low_words, law.step_words]}
@@ -131,6 +139,8 @@ def _law_from(fields: Mapping[str, Any]) -> ReportLaw:
     match fields["law"]:
         case "LaplaceReport":
             return LaplaceReport(grid, float.fromhex(fields["scale"]))
+        case "GaussianReport":
+            return GaussianReport(grid, float.fromhex(fields["scale"]))
         case "BitReport":
             return BitReport(grid, *words)
         case "WindowReport":

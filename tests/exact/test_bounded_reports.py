@@ -11,6 +11,7 @@ from hybriddp.errors import InvalidParameter
 from hybriddp.exact import exp
 from hybriddp.mean_reports import LaplaceReport, Quadratic
 from hybriddp.mixed_reports import MixedReport
+from hybriddp.params import Budget
 from hybriddp.response import N_WORDS
 
 EPSILONS = [F(1, 1000), F(1, 10), F(1, 2), F(1), F(2), F(4), F(50)]
@@ -32,7 +33,7 @@ def law_of(law, value):
 def test_no_report_is_likelier_than_e_to_the_epsilon_and_the_stated_ratio_is_reached(
     kind, epsilon, grid
 ):
-    law = kind.for_epsilon(epsilon, grid)
+    law = kind.for_budget(Budget(epsilon), grid)
     laws = [law_of(law, value) for value in range(grid + 1)]
     assert all(sum(pmf.values()) == 1 for pmf in laws)
     reports = [y for y in laws[0] if any(pmf[y] for pmf in laws)]
@@ -40,17 +41,17 @@ def test_no_report_is_likelier_than_e_to_the_epsilon_and_the_stated_ratio_is_rea
     if kind is not MixedReport:
         assert worst == law.likelihood_ratio
     assert worst <= F(exp(epsilon))
-    assert law.costs_at_most(epsilon)
+    assert law.keeps(Budget(epsilon))
     if epsilon < 20:  # e^50 is more than there are words; below, rounding gives away nothing
         assert worst > F(exp(epsilon)) * (1 - F(1, 10**9))
-        assert not law.costs_at_most(epsilon * (1 - F(1, 10**6)))
+        assert not law.keeps(Budget(epsilon * (1 - F(1, 10**6))))
 
 
 @pytest.mark.parametrize("kind", [BitReport, WindowReport, MixedReport])
 @pytest.mark.parametrize("epsilon", EPSILONS[1:])
 def test_reports_are_right_on_average_and_as_noisy_as_stated(kind, epsilon):
     grid = 30
-    law = kind.for_epsilon(epsilon, grid)
+    law = kind.for_budget(Budget(epsilon), grid)
     for value in (0, 1, 15, 30):
         pmf = {y: p for y, p in law_of(law, value).items() if p}
         reports, chances = np.array(list(pmf)), np.array([float(p) for p in pmf.values()])
@@ -75,10 +76,10 @@ def test_largest_noise_is_found_inside_and_at_the_ends():
 
 @pytest.mark.parametrize("epsilon", [F(1, 10), F(1), F(4)])
 def test_laplace_reports_cost_at_most_epsilon(epsilon):
-    law = LaplaceReport.for_epsilon(epsilon, 1000)
+    law = LaplaceReport.for_budget(Budget(epsilon), 1000)
     assert epsilon * (1 - F(1, 10**12)) < F(1000) / F(law.scale) <= epsilon
-    assert law.costs_at_most(epsilon)
-    assert not law.costs_at_most(epsilon * (1 - F(1, 10**9)))
+    assert law.keeps(Budget(epsilon))
+    assert not law.keeps(Budget(epsilon * (1 - F(1, 10**9))))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +89,7 @@ def test_mixed_reports_have_half_of_laplaces_noise_at_their_worst_value(epsilon,
     """And never more than either law that they mix (Wang et al. 2019, corollary 1)."""
     grid = 1 << 10
     bit, window, mixed, laplace = (
-        law.for_epsilon(epsilon, grid).noise.largest(grid)
+        law.for_budget(Budget(epsilon), grid).noise.largest(grid)
         for law in (BitReport, WindowReport, MixedReport, LaplaceReport)
     )
     assert mixed <= min(bit, window)
@@ -97,9 +98,9 @@ def test_mixed_reports_have_half_of_laplaces_noise_at_their_worst_value(epsilon,
 
 def test_bits_alone_are_best_for_small_epsilons_and_windows_for_large_ones():
     """The switch is at 0.61 (Wang et al. 2019, equation 12)."""
-    assert MixedReport.for_epsilon(F(60, 100), 1 << 12).window_words == 0
-    assert MixedReport.for_epsilon(F(62, 100), 1 << 12).window_words > 0
-    share = MixedReport.for_epsilon(F(4), 1 << 12).window_words / N_WORDS
+    assert MixedReport.for_budget(Budget(F(60, 100)), 1 << 12).window_words == 0
+    assert MixedReport.for_budget(Budget(F(62, 100)), 1 << 12).window_words > 0
+    share = MixedReport.for_budget(Budget(F(4)), 1 << 12).window_words / N_WORDS
     assert share == pytest.approx(1 - np.exp(-2), abs=1e-3)  # 1 - e^(-eps/2)
 
 
@@ -146,7 +147,7 @@ def test_a_window_is_used_below_its_limit_and_all_numbers_from_it_on():
 
 @pytest.mark.parametrize("kind", [LaplaceReport, BitReport, WindowReport, MixedReport])
 def test_values_off_the_grid_are_refused_and_not_quoted(kind):
-    law = kind.for_epsilon(F(1), 10)
+    law = kind.for_budget(Budget(F(1)), 10)
     for values in ([-77], [3, 1177], [0.5]):
         with pytest.raises(InvalidParameter) as refusal:
             law.randomize(np.array(values), os.urandom)
@@ -161,9 +162,11 @@ def test_values_off_the_grid_are_refused_and_not_quoted(kind):
         lambda: BitReport(10, 0, 1),
         lambda: WindowReport(10, 3, N_WORDS),
         lambda: WindowReport(10, 0, 1),
-        lambda: MixedReport(BitReport.for_epsilon(F(1), 9), WindowReport.for_epsilon(F(1), 8), 5),
+        lambda: MixedReport(
+            BitReport.for_budget(Budget(F(1)), 9), WindowReport.for_budget(Budget(F(1)), 8), 5
+        ),
         lambda: LaplaceReport(0, 1.0),
-        lambda: BitReport.for_epsilon(F(1), 1 << 21),
+        lambda: BitReport.for_budget(Budget(F(1)), 1 << 21),
     ],
 )
 def test_laws_that_are_none_are_refused(build):

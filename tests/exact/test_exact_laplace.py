@@ -46,7 +46,7 @@ def test_coin_falls_with_the_exponential_series(numerator, denominator, monkeypa
 
     monkeypatch.setattr(exact_laplace, "_uniform_below", uniform_below)
     ratio = Fraction(numerator, denominator)
-    is_odd = exact_laplace._is_exp(np.full(len(tape.rows), numerator), denominator, bytes)
+    is_odd = exact_laplace.is_exp(np.full(len(tape.rows), numerator), denominator, bytes)
     series = [ratio**k / math.factorial(k) for k in range(depth + 1)]
     expected = sum(series[k - 1] - series[k] for k in (1, 3)) + series[depth]  # coin 5 is odd
     assert Fraction(int(is_odd.sum()), len(is_odd)) == expected

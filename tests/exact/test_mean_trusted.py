@@ -14,7 +14,7 @@ from hybriddp.mean_events import BoundedReport, BoundedSum
 from hybriddp.mean_trusted import BoundedSumMechanism, squared_differences, trusted_budgets
 from hybriddp.params import Budget
 
-KEYS = np.array([0, 1, 0, 1, 1, 0, 0])
+KEYS = np.array([0, 1, 0, 1, 1, 0, 1])
 ORDER = np.array([3, 0, 6, 2, 5, 1, 4])
 GRID = 2
 
@@ -56,10 +56,10 @@ def test_one_value_moves_one_sum_of_squares():
 def test_pairs_are_of_one_key_and_nobody_is_in_two():
     positions = 10 ** np.arange(7)  # which two people a square comes from can be told
     squares, keys = squared_differences(positions, KEYS, ORDER)
-    # In the public order key 0 has people 0, 6, 2, 5 and key 1 has 3, 1, 4: the last is alone.
-    expected = [(positions[0] - positions[6]) ** 2, (positions[2] - positions[5]) ** 2]
-    assert squares[keys == 0].tolist() == expected
-    assert squares[keys == 1].tolist() == [(positions[3] - positions[1]) ** 2]
+    # In the public order key 0 has people 0, 2, 5, the last alone, and key 1 has 3, 6, 1, 4.
+    assert squares[keys == 0].tolist() == [(positions[0] - positions[2]) ** 2]
+    expected = [(positions[3] - positions[6]) ** 2, (positions[1] - positions[4]) ** 2]
+    assert squares[keys == 1].tolist() == expected
     nobody = np.zeros(0, np.int64)
     assert [len(part) for part in squared_differences(nobody, nobody, nobody)] == [0, 0]
 
@@ -87,33 +87,41 @@ def test_both_draws_of_a_trusted_user_cost_the_budget_and_no_more(share):
     ]
     assert compose_basic(events).epsilon == budget.epsilon
     for event in events:
-        assert F(event.largest) / F(event.noise_scale) <= event.budget.epsilon
+        assert F(event.largest) / F(event.noise.scale) <= event.budget.epsilon
 
 
 def test_noise_that_costs_more_than_the_budget_is_refused():
-    scale = BoundedSumMechanism.for_budget(Budget(1), 10).noise.scale
-    BoundedSum(Budget(1), scale, 10)
-    for event in (
-        lambda: BoundedSum(Budget(1), scale * 0.999, 10),
-        lambda: BoundedSum(Budget(1), scale, 11),
-        lambda: BoundedSum(Budget("0.999"), scale, 10),
-        lambda: BoundedSum(Budget(1), scale, 0),
+    budget, less = Budget(1, "1e-6"), Budget("0.999", "1e-6")
+    for mechanism in (
+        BoundedSumMechanism.for_budget(budget, 10),
+        BoundedSumMechanism.gaussian(budget, 10),
     ):
-        with pytest.raises(InvalidParameter):
-            event()
+        noise = mechanism.noise
+        BoundedSum(budget, noise, 10)
+        for wrong in (
+            (budget, type(noise)(int(noise.scale * 15.7) / 16), 10),
+            (budget, noise, 11),
+            (less, noise, 10),
+            (budget, noise, 0),
+            (budget, noise.scale, 10),
+        ):
+            with pytest.raises(InvalidParameter):
+                BoundedSum(*wrong)
+    with pytest.raises(InvalidParameter):
+        BoundedSum(Budget(1), BoundedSumMechanism.gaussian(budget, 10).noise, 10)  # without delta
 
 
 @pytest.mark.parametrize("kind", REPORT_KINDS)
 def test_reports_that_cost_more_than_the_budget_are_refused(kind):
-    law = ClientMeanMechanism.for_budget(Budget(1), kind, 100).law
-    BoundedReport(Budget(1), law)
+    law = ClientMeanMechanism.for_budget(Budget(1, "1e-6"), kind, 100).law
+    BoundedReport(Budget(1, "1e-6"), law)
     with pytest.raises(InvalidParameter, match="cost at most"):
-        BoundedReport(Budget("0.999"), law)
+        BoundedReport(Budget("0.999", "1e-6"), law)
 
 
 def test_a_law_without_a_price_is_refused():
     class Lawless(BitReport):
-        def costs_at_most(self, epsilon):
+        def keeps(self, budget):
             return True
 
     with pytest.raises(InvalidParameter, match="law must be one of"):

@@ -30,7 +30,11 @@ EVENTS = [
     SubsetMechanism.for_cells(Budget("4"), 115).event,
     SubsetMechanism.for_cells(Budget("1/3"), 2).event,
     BoundedSumMechanism.for_budget(Budget("1/3"), 1 << 32).event,
-    *(ClientMeanMechanism.for_budget(Budget("1.3"), kind, 1000).event for kind in REPORT_KINDS),
+    BoundedSumMechanism.gaussian(Budget("1/3", "1e-6"), 1 << 10).event,
+    *(
+        ClientMeanMechanism.for_budget(Budget("1.3", "1e-6"), kind, 1000).event
+        for kind in REPORT_KINDS
+    ),
     *(
         ZealousMechanism.for_budget(Budget("1/3", "1/1000"), relaxation, 5, 500_000).event
         for relaxation in RELAXATIONS

@@ -61,13 +61,13 @@ def test_a_trusted_mean_is_the_noisy_sum_in_the_units_of_the_values():
 
 
 def test_a_local_mean_counts_the_spread_of_values_where_it_adds_noise():
-    law, grid = report_law("window", F(2), 100), ValueGrid(100, 100)
+    law, grid = report_law("window", Budget(F(2)), 100), ValueGrid(100, 100)
     sums = ReportSums(np.array([3, 4]), np.array([[9.0, -20], [0, 0], [0, 0], [0, 0]]))
     mean = local_mean(sums, 1, law, grid, VarianceEstimate(200, 100))
     assert mean.value == pytest.approx(45)
     assert mean.noise == pytest.approx(law.noise.mean(45, 200) / 4)
     assert mean.noise < local_mean(sums, 1, law, grid).noise  # nothing is known: the most there is
-    bits = report_law("bit", F(2), 100)
+    bits = report_law("bit", Budget(F(2)), 100)
     assert local_mean(sums, 1, bits, grid).noise > local_mean(
         sums, 1, bits, grid, VarianceEstimate(200, 100)
     ).noise  # fmt: skip
@@ -79,20 +79,20 @@ def sums_of(said, grid):
 
 
 def test_the_variance_of_values_is_that_of_reports_less_their_noise():
-    law = report_law("laplace", F(1), 10)
+    law = report_law("laplace", Budget(F(1)), 10)
     said = [30.0, -20, 5, 12]
     found = variance_from_reports(sums_of(said, 10), 0, law.noise, 10)
     assert found.value == pytest.approx(np.var(said) - float(law.noise.c0))
-    window = report_law("window", F(1), 10)
+    window = report_law("window", Budget(F(1)), 10)
     found = variance_from_reports(sums_of(said, 10), 0, window.noise, 10)
     stated = found.value + window.noise.mean(np.mean(said), found.value)
     assert stated == pytest.approx(np.var(said))
 
 
 def test_bits_and_single_reports_say_nothing_of_the_variance():
-    law = report_law("bit", F(1), 10)
+    law = report_law("bit", Budget(F(1)), 10)
     assert variance_from_reports(sums_of([1.0, 2], 10), 0, law.noise, 10) is None
-    laplace = report_law("laplace", F(1), 10)
+    laplace = report_law("laplace", Budget(F(1)), 10)
     assert variance_from_reports(sums_of([1.0], 10), 0, laplace.noise, 10) is None
     assert variance_from_pairs(5, 0, 1.0, 10) is None
 

@@ -1,0 +1,84 @@
+"""What a mean of ten million people costs, clients included, against as many uniform numbers.
+
+`python -m bench mean`. Drawing uniforms from the operating system's generator stands before and
+after each of ours, because the machine is shared; every law is a process of its own.
+"""
+
+import sys
+import tempfile
+from itertools import count
+from pathlib import Path
+from statistics import mean
+
+from bench.release import run_process
+
+UNIFORMS_LIMIT = 20.0
+GROWTH_LIMIT = 1.3
+MEMORY_LIMIT_GB = 2.0
+PEOPLE = (4_000_000, 10_000_000)
+LAWS = ("mixed", "laplace", "gaussian")
+
+_UNIFORMS = """
+import os, sys
+import numpy as np
+n = int(sys.argv[1])
+words = np.frombuffer(os.urandom(8 * n), np.uint64)
+numbers = (words >> np.uint64(11)) * 2.0**-53
+"""
+
+# One in a hundred opts in; the variance is estimated, the weight chosen, and an interval given.
+_MEAN = """
+import sys
+import numpy as np
+from hybriddp.mean import ESTIMATED, blend, local_mean, trusted_mean
+from hybriddp.mean_clients import ClientMeanMechanism
+from hybriddp.mean_grid import ValueGrid
+from hybriddp.mean_trusted import BoundedSumMechanism
+from hybriddp.mean_variance import variance_from_reports
+from hybriddp.params import Budget
+n, kind, budget, grid = int(sys.argv[1]), sys.argv[2], Budget(1, "1e-7"), ValueGrid(1)
+n_trusted = n // 100
+positions = grid.place(np.random.default_rng(1).random(n)).positions
+trusted, local = positions[:n_trusted], positions[n_trusted:]
+build = BoundedSumMechanism.gaussian if kind == "gaussian" else BoundedSumMechanism.for_budget
+sums = build(budget, grid.n_steps)
+clients = ClientMeanMechanism.for_budget(budget, kind, grid.n_steps)
+noisy = sums.draw(trusted, np.zeros(n_trusted, np.int64), 1)
+said = clients.draw(local, np.zeros(n - n_trusted, np.int64), 1)
+variance = variance_from_reports(said, 0, clients.law.noise, grid.n_steps)
+found = blend(
+    trusted_mean(int(noisy[0]), n_trusted, sums.noise, grid),
+    local_mean(said, 0, clients.law, grid, variance),
+    1.0, ESTIMATED, variance.scaled(grid.step),
+)
+assert abs(found.value - 0.5) < 0.02
+"""
+_NOTHING = "import hybriddp.mean, hybriddp.mean_clients, hybriddp.mean_trusted"
+
+
+def measure() -> list[tuple[str, float, float]]:
+    """Return (label, ratio, limit) of every promise about means."""
+    results = []
+    with tempfile.TemporaryDirectory() as folder:
+        homes = (Path(folder) / str(number) for number in count())
+
+        def seconds(code: str, *arguments: object) -> tuple[float, float]:
+            done = run_process([sys.executable, "-c", code, *map(str, arguments)], next(homes))
+            return done.seconds, done.peak_gb
+
+        for kind in LAWS:
+            imports = seconds(_NOTHING)[0]
+            before = seconds(_UNIFORMS, PEOPLE[1])[0]
+            (small, _), (large, peak) = (seconds(_MEAN, n, kind) for n in PEOPLE)
+            uniforms = mean((before, seconds(_UNIFORMS, PEOPLE[1])[0]))
+            print(
+                f"  {kind}: {large:.1f} s of which imports {imports:.1f} s, {peak:.2f} GB; "
+                f"uniforms {uniforms:.1f} s",
+                flush=True,
+            )
+            label = f"a mean of {PEOPLE[1]:,} people, {kind} / as many OS uniforms"
+            results.append((label, large / uniforms, UNIFORMS_LIMIT))
+            results.append(("peak memory of that in GB", peak, MEMORY_LIMIT_GB))
+            growth = (large - imports) / (small - imports) / (PEOPLE[1] / PEOPLE[0])
+            results.append(("a person at 10 M / at 4 M (linear is 1)", growth, GROWTH_LIMIT))
+    return results
