@@ -6,23 +6,30 @@ from collections.abc import Mapping
 from hybriddp.errors import require
 from tasks.studies.checks import CHECK_STUDIES
 from tasks.studies.figures import FIGURE_STUDIES
+from tasks.studies.means import MEAN_STUDIES
 from tasks.studies.model import Study
 from tasks.studies.questions import QUESTION_STUDIES
 from tasks.studies.zealous import ZEALOUS_STUDIES
 
 STUDIES: Mapping[str, Study] = {
     study.name: study
-    for study in (*FIGURE_STUDIES, *QUESTION_STUDIES, *CHECK_STUDIES, *ZEALOUS_STUDIES)
+    for study in (
+        *FIGURE_STUDIES,
+        *QUESTION_STUDIES,
+        *CHECK_STUDIES,
+        *ZEALOUS_STUDIES,
+        *MEAN_STUDIES,
+    )
 }
 
 
 def aliases() -> dict[str, str]:
-    """Return other names: `figure-13` (JPC19), `sec17-figure-13`, `zeal-table-3`, of each study."""
+    """Return other names of studies: `figure-13` (JPC19), `zeal-table-3`, `mean20-figure-1`."""
     names = {}
     for study in STUDIES.values():
         for figure in study.figures:
             paper, what = re.fullmatch(
-                r"(JPC19|SEC17|ZEAL) ((?:figure|table) \d+)", figure
+                r"(JPC19|SEC17|ZEAL|MEAN20) ((?:figure|table) \d+)", figure
             ).groups()  # type: ignore[union-attr]
             prefix = "" if paper == "JPC19" else f"{paper.lower()}-"
             names[f"{prefix}{what.replace(' ', '-')}"] = study.name
@@ -35,7 +42,7 @@ def find_study(name: str) -> Study:
     require(
         name in STUDIES or name in known,
         f"study must be one of {', '.join(STUDIES)}, or figure-8 to figure-19, or zeal-table-1 to "
-        "zeal-figure-8",
+        "zeal-figure-8, or mean20-figure-1 to mean20-figure-8",
         repr(name),
         "`hybriddp study --list` describes them",
     )

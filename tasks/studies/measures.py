@@ -95,6 +95,41 @@ MEASURES = {
     ),
     "table_delta": Measure("delta, probabilistic", "delta", form=".2e"),
     "table_delta_prime": Measure("delta', indistinguishable", "delta'", form=".2e"),
+    # Hybrid means
+    "improvement_best": Measure(
+        "R: squared error of the better baseline,\nover that of the hybrid", "R", True, nominal=1.0
+    ),
+    "improvement_worst": Measure(
+        "r: squared error of the worse baseline,\nover that of the hybrid",
+        "r",
+        True,
+        nominal=1.0,
+        form=",.1f",
+    ),
+    "gain_over_privacy": Measure(
+        "squared error of PWH,\nover that of the weight", "over PWH", True, nominal=1.0
+    ),
+    "skew_change": Measure(
+        "R, less that of groups that are alike", "R - R alike", True, nominal=0.0, form="+.4f"
+    ),
+    "skew_ratio": Measure(
+        "R, over that of groups that are alike", "R / R alike", True, nominal=1.0
+    ),
+    "report_noise_worst": Measure(
+        "variance of a report, worst value\n(squares of the range)", "worst noise", form=".4g"
+    ),
+    "report_noise_average": Measure(
+        "variance of a report, average value\n(squares of the range)", "average noise", form=".4g"
+    ),
+    "mean_error": Measure(
+        "expected error of the mean\n(root of the square, part of the range)", "error", form=".2e"
+    ),
+    "error_over_laplace": Measure(
+        "squared error of KVH, over that\nwith Laplace reports", "over Laplace", nominal=1.0
+    ),
+    "amplified_epsilon": Measure(
+        "epsilon' against those who see\nonly the mean", "epsilon'", limits=(0, 1.03), form=".3g"
+    ),
 }
 # Compared between strategies, with a verdict; list sizes are shown but not judged.
 JUDGED = (
@@ -112,7 +147,7 @@ QUANTITIES = {
     "population": "population",
     "plant": "what was planted",
     "method": "method",
-    "item_kind": "kind of item",
+    "item_kind": "kind of item, or of data",
     "items_per_user": "m, items that each user gives (count)",
     "min_users": "k, users who are alike (count)",
     "relaxation": "meaning of delta",

@@ -4,6 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from hybriddp.mean_study import MeanStudySetting, run_mean_study
+from hybriddp.mean_study_amplification import AmplificationSetting, run_amplification
+from hybriddp.mean_study_reports import ReportSetting, run_reports
 from hybriddp.study_runs import Row, run_setting
 from hybriddp.study_settings import Setting
 from hybriddp.study_users import draw_users
@@ -11,7 +14,14 @@ from hybriddp.zealous_study import draw_log_of, run_zealous
 from hybriddp.zealous_study_parameters import ParameterSetting, run_parameters
 from hybriddp.zealous_study_settings import ZealousSetting
 
-AnySetting = Setting | ZealousSetting | ParameterSetting
+AnySetting = (
+    Setting
+    | ZealousSetting
+    | ParameterSetting
+    | MeanStudySetting
+    | ReportSetting
+    | AmplificationSetting
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +41,9 @@ _RUNNERS: dict[type, Runner] = {
     Setting: Runner("study_runs", draw_users, run_setting),
     ZealousSetting: Runner("zealous_study", draw_log_of, run_zealous),
     ParameterSetting: Runner("zealous_study_parameters", _draw_nobody, run_parameters),
+    MeanStudySetting: Runner("mean_study", _draw_nobody, run_mean_study),
+    ReportSetting: Runner("mean_study_reports", _draw_nobody, run_reports),
+    AmplificationSetting: Runner("mean_study_amplification", _draw_nobody, run_amplification),
 }
 
 
