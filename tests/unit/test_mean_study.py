@@ -127,7 +127,6 @@ def test_variances_of_the_synthetic_data_are_exact():
         assert round(math.sqrt(beta_variance(shape)), 3) == printed
 
 
-@pytest.mark.skipif(not WAGES_FILE.is_file(), reason="the table of wages is not here")
 def test_numbers_of_the_wages_are_those_of_the_table():
     wages = pq.read_table(WAGES_FILE, columns=["e00200"])["e00200"].to_numpy().astype(float)
     assert len(wages) == mean_study_data.WAGES_USERS
