@@ -23,7 +23,8 @@ from tasks.studies.tables import Tables
 @explained
 def study(
     name: Annotated[
-        str | None, typer.Argument(help="A study, or a figure of JPC19 such as figure-13.")
+        str | None,
+        typer.Argument(help="A study, or a figure: figure-13, zeal-figure-2, mean20-figure-1."),
     ] = None,
     list_all: Annotated[bool, typer.Option("--list", help="Say which studies there are.")] = False,
     out: Annotated[Path | None, typer.Option(help="Folder; default: var/studies/NAME.")] = None,

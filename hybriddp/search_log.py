@@ -180,10 +180,11 @@ def items_of(log: SearchLog, kind: str, gap_seconds: int = SESSION_GAP_SECONDS) 
     require_one_of(kind, "kind", ITEM_KINDS)
     if kind == KEYWORDS:
         asked = UserItems.of(log.users, log.queries)
-        counts = log.words.counts[asked.items]
-        ends = np.cumsum(counts)
-        inside = np.arange(int(counts.sum())) - np.repeat(ends - counts, counts)
-        words = log.words.words[np.repeat(log.words.starts[asked.items], counts) + inside]
+        # Of these queries alone: a block of people knows few of a whole log's vocabulary.
+        begins = log.words.starts[asked.items]
+        counts = log.words.starts[asked.items + 1] - begins
+        inside = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+        words = log.words.words[np.repeat(begins, counts) + inside]
         return UserItems.of(np.repeat(asked.users, counts), words)
     if kind == QUERIES:
         return UserItems.of(log.users, log.queries)

@@ -114,4 +114,6 @@ def _words(engine: Engine, vocabulary: Vocabulary, kind: str) -> QueryWords:
     typed = engine.fetch("keywords_of_queries")
     queries, keywords = typed["query"].to_numpy(), typed["keyword"].to_numpy()
     np.cumsum(np.bincount(queries, minlength=vocabulary.n_queries), out=starts[1:])
-    return QueryWords(starts, keywords[np.argsort(queries, kind="stable")])
+    # Sorted as one number, which is many times faster; items do not depend on the order of words.
+    width = int(keywords.max(initial=0)) + 1
+    return QueryWords(starts, np.sort(queries * width + keywords) % width)
