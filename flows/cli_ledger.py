@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from flows.terminal import HomeOption, JsonOption, explained
-from tasks.groups import GROUPS
+from tasks.groups import people_of
 from tasks.home import Home, write_whole
 from tasks.keys import PURPOSES, Keyring, make_keys, write_public_key
 from tasks.ledger import Ledger
@@ -27,7 +27,6 @@ from tasks.policy import (
 from tasks.reserve import void_reservation
 from tasks.run import SHOWN_DIGITS
 from tasks.shelf import published_heads
-from tasks.zealous_request import is_zealous
 
 ledger_app = typer.Typer(help="What was spent, and how far it reaches.", no_args_is_help=True)
 keys_app = typer.Typer(help="The curator's keys.", no_args_is_help=True)
@@ -66,11 +65,9 @@ def show(home: HomeOption = None, as_json: JsonOption = False) -> None:
 
 
 def _people(reserved: Mapping[str, Any]) -> str:
-    """Return the sizes of S + T + C, or of the one group that all histograms share."""
+    """Return how many people are in the groups, those who are in several only once."""
     groups = reserved["groups"]
-    if is_zealous(reserved["parameters"]):
-        return str(next(iter(groups.values()))["members"])
-    members = [groups[group]["members"] if group in groups else 0 for group in GROUPS]
+    members = [groups[together[0]]["members"] for together in people_of(groups)]
     return " + ".join("devices" if size is None else str(size) for size in members)
 
 

@@ -13,14 +13,14 @@ from tasks.orchestrated import (
     judge_and_revise,
     project,
 )
-from tasks.reprocess import ReprocessRequest, has_histograms
+from tasks.reprocess import ReprocessRequest, has_estimates
 
 
 @flow(name="reprocess", persist_result=False)
 def reprocess(request: ReprocessRequest) -> Path:
     """Do the post-processing of a published release again; publish a revision if it differs."""
     release = find_release(request)
-    if not has_histograms(release):
+    if has_estimates(release):
         denoise(release)
         blend(release)
         project(release)

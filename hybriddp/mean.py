@@ -13,7 +13,7 @@ from hybriddp.mean_clients import ReportSums
 from hybriddp.mean_errors import MeanSetting
 from hybriddp.mean_events import Noise, ReportLaw
 from hybriddp.mean_grid import ValueGrid
-from hybriddp.mean_intervals import half_width
+from hybriddp.mean_intervals import half_width, two_sided
 from hybriddp.mean_variance import VarianceEstimate
 from hybriddp.noise import DiscreteLaplace
 
@@ -112,6 +112,27 @@ def blend(
     return blend_with(choose_weight(trusted, local, rule, low), trusted, local, upper, high)
 
 
+def alone(group: GroupMean, weight: float, upper: float) -> MeanEstimate:
+    """Return the mean of a group that there is no other beside; its weight is 1 or 0.
+
+    Privacy claim: none; post-processing of a noisy mean.
+    """
+    of_laplace = group.noise if group.laplace_scale else 0.0
+    margin = half_width(group.laplace_scale, group.noise - of_laplace)
+    return _inside(group.value, margin, weight, group.noise, upper)
+
+
+def agreement(trusted: GroupMean, local: GroupMean, variance: float) -> float:
+    """Return how likely two groups of people of this variance differ at least as much (a p-value).
+
+    Privacy claim: none; post-processing of noisy means.
+    """
+    of_laplace = trusted.noise if trusted.laplace_scale else 0.0
+    sampling = variance * (1 / trusted.n_users + 1 / local.n_users)
+    rest = trusted.noise - of_laplace + local.noise + sampling
+    return two_sided(trusted.value - local.value, trusted.laplace_scale, rest)
+
+
 def choose_weight(trusted: GroupMean, local: GroupMean, rule: str, variance: float) -> float:
     """Return the trusted group's weight by a rule, for values of this variance.
 
@@ -132,8 +153,13 @@ def blend_with(
     error = float(_setting(trusted, local, variance).error_hybrid(weight))
     of_laplace = weight**2 * trusted.noise if trusted.laplace_scale else 0.0
     margin = half_width(weight * trusted.laplace_scale, max(error - of_laplace, 0.0))
-    inside = [min(max(x, 0.0), upper) for x in (value, value - margin, value + margin)]
-    return MeanEstimate(inside[0], weight, error, inside[1], inside[2])
+    return _inside(value, margin, weight, error, upper)
+
+
+def _inside(value: float, margin: float, weight: float, error: float, upper: float) -> MeanEstimate:
+    """Return an estimate whose numbers are possible means."""
+    shown, low, high = (min(max(x, 0.0), upper) for x in (value, value - margin, value + margin))
+    return MeanEstimate(shown, weight, error, low, high)
 
 
 def _setting(trusted: GroupMean, local: GroupMean, variance: float) -> MeanSetting:

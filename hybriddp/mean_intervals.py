@@ -23,6 +23,16 @@ def half_width(laplace_scale: float, normal_variance: float, level: float = LEVE
     )
 
 
+def two_sided(distance: float, laplace_scale: float, normal_variance: float) -> float:
+    """Return how likely Laplace plus normal noise is at least so far from 0, on either side."""
+    x, b, s = abs(distance), laplace_scale, math.sqrt(normal_variance)
+    if s < 1e-9 * b:
+        return math.exp(-x / b)
+    if b < 1e-9 * s:
+        return 2 * float(special.ndtr(-x / s))
+    return min(2 * tail(x, b, s), 1.0)
+
+
 def tail(x: float, laplace_scale: float, normal_sd: float) -> float:
     """Return P(L + N > x) for Laplace L of this scale and normal N, by their closed form.
 

@@ -4,7 +4,7 @@
 -- A person's own rows alone decide, so nobody else's data changes the choice.
 with usable as (
     select person, list_sort(list(rowid)) as row_ids
-    from stg_search_log
+    from stg_log
     where reason is null and url is not null
     group by person
 ),
@@ -40,6 +40,6 @@ picked as (
     from counted
 )
 
-select picked.account, picked.unit, stg_search_log.query, stg_search_log.url
+select picked.account, picked.unit, stg_log.query, stg_log.url
 from picked
-inner join stg_search_log on stg_search_log.rowid = picked.row_id
+inner join stg_log on stg_log.rowid = picked.row_id

@@ -8,7 +8,7 @@ with judged as (
         count(distinct query) as n_queries,
         count(*) filter (searched_at > cast($now as timestamp)) as n_future,
         date_diff('day', min(searched_at), max(searched_at)) as span_days
-    from stg_search_log
+    from stg_log
 ),
 
 broken as (

@@ -1,6 +1,6 @@
 -- Grain: one row for each member: every person that the log names, whatever their rows are worth.
 with named as (
-    select person, optin, 1 as n_rows from stg_search_log
+    select person, optin, 1 as n_rows from stg_log
     union all
     select person, null, 0 from broken_lines
 )

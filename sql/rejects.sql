@@ -6,5 +6,5 @@ from broken_lines
 union all
 
 select cast(null as ubigint), cast(null as ubigint), rowid, reason
-from stg_search_log
+from stg_log
 where reason is not null

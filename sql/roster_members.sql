@@ -9,7 +9,7 @@ with listed as (
 ),
 
 active as (
-    select person, count(*) as n_rows from stg_search_log where person is not null group by person
+    select person, count(*) as n_rows from stg_log where person is not null group by person
 )
 
 select listed.person, listed.is_optin, coalesce(active.n_rows, 0) as n_rows

@@ -2,12 +2,12 @@
 -- A person's rows stand together, in the order of time; a log without times has its own order.
 select
     people.number as person,
-    coalesce(cast(floor(epoch(stg_search_log.searched_at)) as bigint), 0) as seconds,
+    coalesce(cast(floor(epoch(stg_log.searched_at)) as bigint), 0) as seconds,
     numbered_queries.number as query,
     coalesce(numbered_urls.number, -1) as url
-from stg_search_log
-inner join people on people.person = stg_search_log.person
-inner join numbered_queries on numbered_queries.raw = stg_search_log.query
-left join numbered_urls on numbered_urls.raw = stg_search_log.url
-where stg_search_log.reason is null
-order by people.number, stg_search_log.searched_at, stg_search_log.rowid
+from stg_log
+inner join people on people.person = stg_log.person
+inner join numbered_queries on numbered_queries.raw = stg_log.query
+left join numbered_urls on numbered_urls.raw = stg_log.url
+where stg_log.reason is null
+order by people.number, stg_log.searched_at, stg_log.rowid

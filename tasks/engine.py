@@ -44,8 +44,10 @@ class OutOfSpace(EngineFailed):
 class Engine(Protocol):
     """What the tasks ask of an engine."""
 
-    def read(self, name: str, source: Source, columns: Mapping[str, str | None]) -> None:
-        """Make files visible to SQL: for each name, a column of theirs as text, or nulls.
+    def read(
+        self, name: str, source: Source, columns: Mapping[str, str | Sequence[str] | None]
+    ) -> None:
+        """Make files visible to SQL: for each name a column of theirs as text, a list, or nulls.
 
         Lines of text that do not split into the columns are listed in `<name>_errors` by whoever
         reads the others.
@@ -82,11 +84,12 @@ class DuckDBEngine:
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
 
-    def read(self, name: str, source: Source, columns: Mapping[str, str | None]) -> None:
-        """Make files visible to SQL: for each name, a column of theirs as text, or nulls."""
+    def read(
+        self, name: str, source: Source, columns: Mapping[str, str | Sequence[str] | None]
+    ) -> None:
+        """Make files visible to SQL: for each name a column of theirs as text, a list, or nulls."""
         selected = ", ".join(
-            f"cast({_column(source, column) if column else 'null'} as varchar) as {wanted}"
-            for wanted, column in columns.items()
+            f"{_text(source, column)} as {wanted}" for wanted, column in columns.items()
         )
         reader = _reader(source, errors=f"{name}_errors")
         with _silent(name):
@@ -191,6 +194,13 @@ def _reader(source: Source, errors: str) -> str:
         f"store_rejects = true, rejects_table = '{errors}', rejects_scan = '{errors}_scans', "
         f"rejects_limit = 0, max_line_size = {_MAX_LINE_BYTES})"
     )
+
+
+def _text(source: Source, column: str | Sequence[str] | None) -> str:
+    """Return what reads a column as text in SQL; of several columns, a list of texts."""
+    if column is None or isinstance(column, str):
+        return f"cast({_column(source, column) if column else 'null'} as varchar)"
+    return f"[{', '.join(_text(source, name) for name in column)}]"
 
 
 def _column(source: Source, column: str) -> str:

@@ -1,5 +1,7 @@
 """The groups that people serve in: the names of the draws of a release."""
 
+from collections.abc import Iterable
+
 from hybriddp.client_law import client_budget
 from hybriddp.params import BlenderParams, Budget
 from hybriddp.search_log import ITEM_KINDS
@@ -10,6 +12,21 @@ GROUPS = (HEADLIST, HISTOGRAM, CLIENTS)
 
 # Histograms of items: whoever takes part is in every group that the release publishes.
 ITEM_GROUPS = ITEM_KINDS
+
+# A mean's groups: opt-in people are in the sums and, if these are asked for, in the squares.
+SUMS, SQUARES, NUMBERS = "sums", "squares", "numbers"
+
+# All groups in the order of their draws. Those of one tuple share their people, who pay for each;
+# nobody is in groups of two tuples of a release.
+_SHARING = ((HEADLIST,), (HISTOGRAM,), (CLIENTS,), ITEM_GROUPS, (SUMS, SQUARES), (NUMBERS,))
+ALL_GROUPS = tuple(group for together in _SHARING for group in together)
+
+
+def people_of(groups: Iterable[str]) -> list[tuple[str, ...]]:
+    """Return the groups of a release, those that have the same people together."""
+    there = frozenset(groups)
+    found = (tuple(group for group in together if group in there) for together in _SHARING)
+    return [together for together in found if together]
 
 
 def groups_of(params: BlenderParams) -> tuple[str, ...]:

@@ -14,16 +14,23 @@ from tasks.release_files import Tables, build_tables
 from tasks.request import PublishSettings
 from tasks.run import Release
 
+SETTINGS = PublishSettings
+
 
 def listed_queries(release: Release) -> list[str]:
     """Return the queries that would be published if none were blocked."""
     return published_listing(release).listed_queries
 
 
+def blocked(release: Release, settings: PublishSettings) -> list[str]:
+    """Return the listed queries that are not to be published."""
+    return sorted(blocked_queries(release, settings.blocklist, listed_queries))
+
+
 def content(release: Release, publication: Mapping[str, Any]) -> Content:
     """Build the files of a publication, and say what is in them."""
-    decimals, blocked = publication["settings"]["decimals"], frozenset(publication["blocked"])
-    tables = tables_of(release, decimals, blocked)
+    decimals = publication["settings"]["decimals"]
+    tables = tables_of(release, decimals, frozenset(publication["blocked"]))
     return Content(tables.files(), head_list_facts(release, tables))
 
 
@@ -34,10 +41,10 @@ def label(release: Release, facts: Mapping[str, Any]) -> str:
 
 def judge_release(release: Release, settings: PublishSettings) -> Verdict:
     """Judge the tables as they would be published; raise GateRefused."""
-    blocked = blocked_queries(release, settings.blocklist, listed_queries)
-    tables = tables_of(release, settings.decimals, blocked)
+    hidden = frozenset(blocked(release, settings))
+    tables = tables_of(release, settings.decimals, hidden)
     agreement = cross_check_of(release).p_value
-    return judge_tables(tables, settings, blocked | read_blocklist(settings.blocklist), agreement)
+    return judge_tables(tables, settings, hidden | read_blocklist(settings.blocklist), agreement)
 
 
 def judge_tables(

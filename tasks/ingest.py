@@ -1,7 +1,7 @@
 """Read the log into DuckDB, judge its rows, and measure its quality. Everything here is private."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ from tasks.engine import (
 from tasks.home import write_whole
 from tasks.log_files import BadInput, Source
 from tasks.quality import Verdict, judge
-from tasks.run import LogRun, log_source, release_id_of, roster_source
+from tasks.run import LogRun, SearchRun, log_source, release_id_of, roster_source
 
 # A longer query or url is nobody's popular one, and would not be published anyway.
 MAX_TEXT_BYTES = 2_000
@@ -30,38 +30,62 @@ _BROKEN = pa.schema(
 )
 
 
-def ingest(run: LogRun) -> None:
-    """Load the log and the roster into the release's warehouse."""
+def ingest(run: SearchRun) -> None:
+    """Load a log of searches and the roster into the release's warehouse."""
+    with unread_warehouse(run) as engine:
+        if engine is not None:
+            load_searches(engine, run)
+            require_unchanged(run)
+            engine.step("log_metrics", now=datetime.now(UTC).replace(tzinfo=None))
+
+
+def load_searches(engine: DuckDBEngine, run: SearchRun) -> None:
+    """Fill the tables that the gate and the cohorts need."""
+    columns = run.request.columns
+    named = {
+        "person": columns.person,
+        "query": columns.query,
+        "searched_at": columns.time,
+        "url": columns.url,
+        "optin": columns.optin,
+    }
+    load_log(
+        engine,
+        run,
+        named,
+        lambda: engine.step(
+            "stg_log",
+            sql="stg_search_log",
+            max_bytes=MAX_TEXT_BYTES,
+            needs_time=columns.time is not None,
+        ),
+    )
+
+
+@contextmanager
+def unread_warehouse(run: LogRun) -> Iterator[DuckDBEngine | None]:
+    """Open the warehouse to load a log into; None if an earlier run has done so.
+
+    Whoever loads writes `log_metrics` last.
+    """
     if not run.needs_the_log:
+        yield None
         return
     with open_warehouse(run.home.warehouse(run.release_id)) as engine:
-        if engine.has("log_metrics"):  # written last: an earlier run came this far
-            return
-        load_log(engine, run)
-        if release_id_of(run.request, run.home) != run.release_id:
-            raise BadInput(
-                f"{run.request.log} or its roster changed while it was read; run again when it is "
-                "complete. Nobody was charged."
-            )
-        engine.step("log_metrics", now=datetime.now(UTC).replace(tzinfo=None))
+        yield None if engine.has("log_metrics") else engine
 
 
-def load_log(engine: DuckDBEngine, run: LogRun) -> None:
-    """Fill the tables that the gate and the cohorts need."""
-    columns, source = run.request.columns, log_source(run.request)
+def load_log(
+    engine: DuckDBEngine,
+    run: LogRun,
+    columns: Mapping[str, str | Sequence[str] | None],
+    stage: Callable[[], None],
+) -> None:
+    """Read the log's columns, let `stage` judge its rows, and find out who is a member."""
+    source = log_source(run.request)
     with _reading(run.request.log, source):
-        engine.read(
-            "raw_log",
-            source,
-            {
-                "person": columns.person,
-                "query": columns.query,
-                "searched_at": columns.time,
-                "url": columns.url,
-                "optin": columns.optin,
-            },
-        )
-        engine.step("stg_search_log", max_bytes=MAX_TEXT_BYTES, needs_time=columns.time is not None)
+        engine.read("raw_log", source, columns)
+        stage()
     if source.dialect == "parquet":
         engine.put("broken_lines", _BROKEN.empty_table())
     else:
@@ -70,7 +94,7 @@ def load_log(engine: DuckDBEngine, run: LogRun) -> None:
             delimiter=DELIMITERS[source.dialect],
             quote=QUOTES[source.dialect],
             field=FIELDS[source.dialect],
-            person_position=source.columns.index(columns.person) + 1,
+            person_position=source.columns.index(run.request.columns.person) + 1,
         )
         engine.step("open_quotes")
         _refuse_line(
@@ -83,6 +107,15 @@ def load_log(engine: DuckDBEngine, run: LogRun) -> None:
     load_members(engine, run)
 
 
+def require_unchanged(run: LogRun) -> None:
+    """Refuse a log that is not any more what the release was named after."""
+    if release_id_of(run.request, run.home) != run.release_id:
+        raise BadInput(
+            f"{run.request.log} or its roster changed while it was read; run again when it is "
+            "complete. Nobody was charged."
+        )
+
+
 def load_members(engine: DuckDBEngine, run: LogRun) -> None:
     """Fill `members` from the roster, else from the ids in the log."""
     roster = roster_source(run.request)
@@ -90,7 +123,7 @@ def load_members(engine: DuckDBEngine, run: LogRun) -> None:
         engine.step("members")
         return
     with _reading(roster.files[0], roster):
-        engine.read("raw_roster", roster, {"person": "person", "optin": "optin"})
+        engine.read("raw_roster", roster, {name: name for name in ("person", "optin")})
         engine.step("members", sql="roster_members")
     if roster.dialect != "parquet":
         engine.step("broken_roster_lines")
@@ -123,14 +156,14 @@ def _refuse_line(found: pa.Table, source: Source, problem: str) -> None:
         raise BadInput(f"{source.files[line['file_id']]}, near line {line['line']}: {problem}")
 
 
-def judge_log(run: LogRun) -> Verdict | None:
+def judge_log(run: LogRun, suite: str = "raw_log") -> Verdict | None:
     """Judge the log's metrics; raise GateRefused before anybody is charged."""
     if not run.needs_the_log:
         return None
     with open_warehouse(run.home.warehouse(run.release_id)) as engine:
         metrics = engine.fetch("log_metrics")
-    verdict = judge("raw_log", metrics, {"max_bad_row_share": run.request.max_bad_row_share})
-    write_quality(run, "raw_log", metrics.to_pylist()[0], verdict)
+    verdict = judge(suite, metrics, {"max_bad_row_share": run.request.max_bad_row_share})
+    write_quality(run, suite, metrics.to_pylist()[0], verdict)
     return verdict.require()
 
 

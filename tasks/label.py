@@ -69,16 +69,16 @@ def _membership(optin: str, clients: str) -> str:
     return "**Who took part.** " + " ".join(sentences)
 
 
-def lifetime_promise(cap: Mapping[str, Any]) -> str:
+def lifetime_promise(cap: Mapping[str, Any], what: str = "searches") -> str:
     """Say what the ledger keeps for everybody, over all releases."""
     policy = Policy(Charge(cap["cap_epsilon_nano"], cap["cap_delta_atto"]), cap["window_days"])
     if policy.window_days is None:
         return (
-            f"**Over a lifetime** nobody's searches are used beyond {policy.cap} in all releases "
+            f"**Over a lifetime** nobody's {what} are used beyond {policy.cap} in all releases "
             "of all products of this curator together."
         )
     return (
-        f"**Over any {policy.window_days} days** nobody's searches are used beyond {policy.cap}; "
+        f"**Over any {policy.window_days} days** nobody's {what} are used beyond {policy.cap}; "
         f"the budget refills, so over {HORIZON_YEARS} years the worst case is "
         f"{policy.worst_case(HORIZON_YEARS)}."
     )

@@ -56,15 +56,21 @@ class Source:
         return total.digest()
 
 
-def inspect(path: Path, wanted: Iterable[str], what: str) -> Source:
-    """Check that a file, or every file of a folder, can be read and has the wanted columns."""
+def inspect(path: Path, texts: Iterable[str], what: str, numbers: Iterable[str] = ()) -> Source:
+    """Check that a file, or every file of a folder, can be read and has the wanted columns.
+
+    Args:
+        texts: Columns whose values are compared, so that each must have one spelling.
+        numbers: Columns whose values are read as numbers.
+    """
     files = _files(path, what)
     dialects = {_dialect(file, what) for file in files}
     if len(dialects) > 1:
         raise BadInput(f"{path} mixes {' and '.join(sorted(dialects))} files; keep one format.")
     (dialect,) = dialects
-    wanted = tuple(wanted)
-    headers = {file: _columns(file, dialect, wanted, what) for file in files}
+    texts = tuple(texts)
+    wanted = dict.fromkeys((*texts, *numbers))
+    headers = {file: _columns(file, dialect, texts, what) for file in files}
     for file, columns in headers.items():
         missing = [name for name in wanted if name not in columns]
         if missing:
@@ -116,9 +122,9 @@ def _dialect(file: Path, what: str) -> str:
     )
 
 
-def _columns(file: Path, dialect: str, wanted: tuple[str, ...], what: str) -> tuple[str, ...]:
+def _columns(file: Path, dialect: str, texts: tuple[str, ...], what: str) -> tuple[str, ...]:
     if dialect == "parquet":
-        return _parquet_columns(file, wanted)
+        return _parquet_columns(file, texts)
     line = _first_line(file)
     if not line:
         raise BadInput(f"{file} is empty; a {what} needs at least its header.")
@@ -136,13 +142,13 @@ def _columns(file: Path, dialect: str, wanted: tuple[str, ...], what: str) -> tu
         raise BadInput(f"{file} has a first line that is not CSV.") from None
 
 
-def _parquet_columns(file: Path, wanted: tuple[str, ...]) -> tuple[str, ...]:
+def _parquet_columns(file: Path, texts: tuple[str, ...]) -> tuple[str, ...]:
     try:
         schema = pq.read_schema(file)
     except (pa.ArrowException, OSError):
         raise BadInput(f"{file} is not a Parquet file, or is damaged.") from None
     for field in schema:
-        if field.name in wanted and not _is_plain(field.type):
+        if field.name in texts and not _is_plain(field.type):
             raise BadInput(
                 f"{file} holds {field.name} as {field.type}, which has no one spelling; "
                 "write it as text, or as whole numbers."

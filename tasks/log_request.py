@@ -23,14 +23,19 @@ class Form(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class LogColumns(Form):
-    """Which column of the log holds what; the defaults are those of AOL's log."""
+class PersonColumns(Form):
+    """Which columns of the log say whose row it is; the defaults are those of AOL's log."""
 
     person: str = Field("AnonID", description="The person's id.")
+    optin: str | None = Field(None, description="Whether the person opted in, if the log says so.")
+
+
+class LogColumns(PersonColumns):
+    """Which column of a search log holds what."""
+
     query: str = Field("Query", description="The query as typed.")
     time: str | None = Field("QueryTime", description="When; empty if the log has no times.")
     url: str = Field("ClickURL", description="The clicked url; an empty one means no click.")
-    optin: str | None = Field(None, description="Whether the person opted in, if the log says so.")
 
 
 class LogRequest(Form):
@@ -48,7 +53,7 @@ class LogRequest(Form):
     rotation: int = Field(
         1, ge=1, le=10_000, description="R: each person serves in every R-th epoch only."
     )
-    columns: LogColumns = Field(LogColumns(), description="The log's columns.")
+    columns: PersonColumns = Field(PersonColumns(), description="The log's columns.")
     max_bad_row_share: float = Field(0.01, ge=0, le=1, description="More bad rows stop a release.")
     min_group_size: int = Field(2, ge=1, description="Smallest group that a release is made with.")
     sign_off: bool = Field(False, description="Wait for a person's approval before publishing.")
@@ -61,6 +66,22 @@ class LogRequest(Form):
     @classmethod
     def _epoch_exists(cls, text: str) -> str:
         return text if text in LAST else str(Epoch.parse(text))
+
+    @property
+    def text_columns(self) -> tuple[str, ...]:
+        """The columns that the log must have, and whose values need one spelling."""
+        named = (self.columns.person, self.columns.optin)
+        return tuple(name for name in named if name)
+
+    @property
+    def number_columns(self) -> tuple[str, ...]:
+        """The columns of numbers that the log must have, too."""
+        return ()
+
+    @property
+    def roster_columns(self) -> tuple[str, ...]:
+        """The columns that a roster must have."""
+        return ("person", "optin")
 
     def at(self, moment: datetime) -> Self:
         """Return the request with its epoch named, as a schedule means it at this moment."""
@@ -82,11 +103,19 @@ class LogRequest(Form):
         raise NotImplementedError
 
     @property
-    def is_joint(self) -> bool:
-        """Whether everybody is in all groups; else nobody is in two."""
-        return False
-
-    @property
     def groups_in_the_log(self) -> tuple[str, ...]:
         """The groups whose members are in the log, and charged here."""
         return tuple(self.prices())
+
+
+class SearchRequest(LogRequest):
+    """One release from a log of searches."""
+
+    columns: LogColumns = Field(LogColumns(), description="The log's columns.")
+
+    @property
+    def text_columns(self) -> tuple[str, ...]:
+        """The columns that the log must have, and whose values need one spelling."""
+        columns = self.columns
+        named = (columns.person, columns.query, columns.time, columns.url, columns.optin)
+        return tuple(name for name in named if name)

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from hybriddp.events import Event
 from tasks.events import to_json
-from tasks.groups import CLIENTS, HEADLIST, HISTOGRAM, ITEM_GROUPS
+from tasks.groups import CLIENTS, HEADLIST, HISTOGRAM, ITEM_GROUPS, NUMBERS, SQUARES, SUMS
 from tasks.home import write_whole
 from tasks.ledger import LedgerCorrupt
 from tasks.ledger_rules import Kind
@@ -33,6 +33,9 @@ FILES = {
     HISTOGRAM: "optin_histogram.parquet",
     CLIENTS: "client_reports.parquet",
     **{kind: f"{kind}_histogram.parquet" for kind in ITEM_GROUPS},
+    SUMS: "value_sums.parquet",
+    SQUARES: "squared_differences.parquet",
+    NUMBERS: "value_reports.parquet",
 }
 
 

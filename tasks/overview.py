@@ -10,6 +10,7 @@ from hybriddp.events import Event
 from tasks.cohorts import account_of, stopped_accounts
 from tasks.engine import DuckDBEngine, open_memory
 from tasks.events import from_json
+from tasks.groups import people_of
 from tasks.home import Home
 from tasks.keys import Keyring
 from tasks.ledger import Ledger
@@ -17,7 +18,6 @@ from tasks.ledger_rules import Entry, Kind
 from tasks.policy import DELTA_UNITS, Charge, Policy, current_policy
 from tasks.run import live_reservations
 from tasks.spending import Spent, history, put_spending, total
-from tasks.zealous_request import is_zealous
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +139,15 @@ def _pld(
 
 def dearest(reservation: Entry) -> Charge:
     """Return what the most charged person of a release paid."""
-    groups = reservation.payload["groups"].values()
-    # Nobody is in two groups of a head list; everybody is in all histograms of a release.
-    add = sum if is_zealous(reservation.payload["parameters"]) else max
-    return Charge(
-        add(terms["epsilon_nano"] for terms in groups),
-        add(terms["delta_atto"] for terms in groups),
-    )
+    groups = reservation.payload["groups"]
+    paid = [
+        Charge(
+            sum(groups[group]["epsilon_nano"] for group in together),
+            sum(groups[group]["delta_atto"] for group in together),
+        )
+        for together in people_of(groups)
+    ]
+    return Charge(max(charge.epsilon for charge in paid), max(charge.delta for charge in paid))
 
 
 def _fits(policy: Policy, spent: Charge, asked: Charge) -> int:

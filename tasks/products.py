@@ -1,22 +1,31 @@
 """What a kind of release publishes; everything else about publishing is the same for all."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol
 
-from tasks import head_list_product, zealous_product
+from tasks import head_list_product, mean_product, zealous_product
 from tasks.manifest import Content
+from tasks.mean_request import STRATEGY as MEAN
+from tasks.mean_request import MeanSettings
+from tasks.quality import Verdict
 from tasks.request import PublishSettings
 from tasks.run import Release
-from tasks.zealous_request import HistogramSettings, is_zealous
+from tasks.zealous_request import STRATEGY as ZEALOUS
+from tasks.zealous_request import HistogramSettings
 
-Settings = PublishSettings | HistogramSettings
+Settings = PublishSettings | HistogramSettings | MeanSettings
 
 
 class Product(Protocol):
-    """A module with these functions; each reads the ledger and the measurements alone."""
+    """A module with these names; each function reads the ledger and the measurements alone."""
 
-    def listed_queries(self, release: Release) -> Iterable[str]:
-        """Return the queries that would be published if none were blocked."""
+    SETTINGS: type[Any]
+
+    def blocked(self, release: Release, settings: Any) -> list[str]:
+        """Return the texts that are measured and not to be published."""
+
+    def judge_release(self, release: Release, settings: Any) -> Verdict:
+        """Judge what would be published; raise GateRefused."""
 
     def content(self, release: Release, publication: Mapping[str, Any]) -> Content:
         """Build the files of a publication, and say what is in them."""
@@ -25,6 +34,14 @@ class Product(Protocol):
         """Say in plain words what was promised; `facts` is the manifest without the label."""
 
 
+_PRODUCTS: dict[str, Product] = {ZEALOUS: zealous_product, MEAN: mean_product}
+
+
 def product_of(parameters: Mapping[str, Any]) -> Product:
     """Return the product that these measurement parameters make."""
-    return zealous_product if is_zealous(parameters) else head_list_product
+    return _PRODUCTS.get(parameters["strategy"], head_list_product)
+
+
+def is_head_list(parameters: Mapping[str, Any]) -> bool:
+    """Whether these parameters make a head list, which is estimated in many steps."""
+    return product_of(parameters) is head_list_product

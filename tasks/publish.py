@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from hybriddp.package import canonical_json
-from tasks.blocklist import blocked_queries
 from tasks.home import Home, whole_directory, write_whole
 from tasks.keys import Keyring
 from tasks.ledger import Ledger, LedgerCorrupt, LedgerMoved
@@ -78,8 +77,7 @@ def _settings(settings: Settings) -> dict[str, Any]:
 
 
 def _blocked(release: Release, settings: Settings) -> list[str]:
-    listed = product_of(release.reservation["parameters"]).listed_queries
-    return sorted(blocked_queries(release, settings.blocklist, listed))
+    return product_of(release.reservation["parameters"]).blocked(release, settings)
 
 
 def publications(home: Home, product: str, locale: str) -> list[Entry]:

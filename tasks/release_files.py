@@ -93,11 +93,11 @@ def build_tables(
         head_list,
         trends,
         {
-            query: _rounded(float(records.values[cell]), decimals)
+            query: rounded(float(records.values[cell]), decimals)
             for query, cell in sorted(wildcards.items())
         },
-        _rounded(math.fsum(records.values[hidden].tolist()), decimals),
-        _rounded(max(1 - listed_mass, 0.0), decimals),
+        rounded(math.fsum(records.values[hidden].tolist()), decimals),
+        rounded(max(1 - listed_mass, 0.0), decimals),
         len(listing.listed_queries) - len(kept),
         decimals,
     )
@@ -131,16 +131,17 @@ def _ranked(
 
 
 def _interval(value: float, low: float, high: float, decimals: int) -> dict[str, float]:
-    probability = _rounded(float(value), decimals)
+    probability = rounded(float(value), decimals)
     # Rounding must not push an end over the probability that it belongs to.
     return {
         "probability": probability,
-        "ci_low": min(_rounded(float(low), decimals), probability),
-        "ci_high": max(_rounded(float(high), decimals), probability),
+        "ci_low": min(rounded(float(low), decimals), probability),
+        "ci_high": max(rounded(float(high), decimals), probability),
     }
 
 
-def _rounded(value: float, decimals: int) -> float:
+def rounded(value: float, decimals: int) -> float:
+    """Round to decimals, halves to even, by the exact value of the float."""
     step = Decimal(1).scaleb(-decimals)
     return float(Decimal(value).quantize(step, rounding=ROUND_HALF_EVEN))
 

@@ -5,7 +5,6 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from hybriddp.errors import InvalidParameter
-from tasks import head_list_product, zealous_product
 from tasks.home import Home
 from tasks.ledger_rules import Kind
 from tasks.log_request import Form
@@ -17,14 +16,12 @@ from tasks.processing import (
     project_estimates,
     trim_head_list,
 )
-from tasks.products import Settings
+from tasks.products import Settings, is_head_list, product_of
 from tasks.publish import revise
 from tasks.quality import Verdict
 from tasks.refusals import fields_at_fault
-from tasks.request import PublishSettings
 from tasks.run import Release
 from tasks.withdraw import published_release
-from tasks.zealous_request import HistogramSettings, is_zealous
 
 
 class ReprocessRequest(Form):
@@ -45,23 +42,22 @@ def settings_for(release: Release, request: ReprocessRequest) -> Settings:
     ]
     changed = request.model_dump(exclude={"release_id"}, exclude_none=True)
     settings = {**publications[-1].payload["settings"], **changed}
-    form = HistogramSettings if has_histograms(release) else PublishSettings
+    form = product_of(release.reservation["parameters"]).SETTINGS
     try:
-        return form.model_validate(settings)
+        checked: Settings = form.model_validate(settings)
     except ValidationError as error:  # which Prefect's tasks would take for unforeseen
         raise InvalidParameter(fields_at_fault(error)) from None
+    return checked
 
 
-def has_histograms(release: Release) -> bool:
-    """Whether a release is of histograms: nothing is estimated from their measurements."""
-    return is_zealous(release.reservation["parameters"])
+def has_estimates(release: Release) -> bool:
+    """Whether a release has steps of its own between measurements and tables: head lists have."""
+    return is_head_list(release.reservation["parameters"])
 
 
 def judge(release: Release, settings: Settings) -> Verdict:
     """Judge what would be published; raise GateRefused."""
-    if isinstance(settings, HistogramSettings):
-        return zealous_product.judge_release(release, settings)
-    return head_list_product.judge_release(release, settings)
+    return product_of(release.reservation["parameters"]).judge_release(release, settings)
 
 
 def find(request: ReprocessRequest, home: Home) -> Release:
@@ -73,7 +69,7 @@ def run_reprocess(request: ReprocessRequest, home: Home) -> Path:
     """Run every step in this process, without Prefect."""
     release = find(request, home)
     settings = settings_for(release, request)
-    if not has_histograms(release):
+    if has_estimates(release):
         trim_head_list(release)
         denoise_reports(release)
         blend_estimates(release)

@@ -17,7 +17,7 @@ from hybriddp.params import (
     exact,
 )
 from tasks.groups import CLIENTS, prices_of
-from tasks.log_request import Form, LogRequest, Share
+from tasks.log_request import Form, SearchRequest, Share
 
 # Raise one whenever a mechanism's law or the meaning of a measurement changes: releases made by
 # different versions must not share an id.
@@ -41,7 +41,7 @@ class PublishSettings(Form):
     )
 
 
-class ReleaseRequest(LogRequest, PublishSettings):
+class ReleaseRequest(SearchRequest, PublishSettings):
     """One release of the head list of a search log."""
 
     strategy: Literal["high-utility", "paper"] = Field(

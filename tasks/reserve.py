@@ -10,7 +10,16 @@ import pyarrow as pa
 from tasks.cohorts import stopped_accounts
 from tasks.engine import DuckDBEngine, open_warehouse
 from tasks.epochs import Epoch
-from tasks.groups import CLIENTS, HEADLIST, HISTOGRAM, ITEM_GROUPS
+from tasks.groups import (
+    CLIENTS,
+    HEADLIST,
+    HISTOGRAM,
+    ITEM_GROUPS,
+    NUMBERS,
+    SQUARES,
+    SUMS,
+    people_of,
+)
 from tasks.home import Home, sync_directory
 from tasks.ledger import Head, Ledger, LedgerMoved
 from tasks.ledger_rules import Entry, Kind
@@ -25,6 +34,9 @@ _NAMES = {
     HISTOGRAM: "measuring it",
     CLIENTS: "clients",
     **{kind: f"the histogram of {kind}" for kind in ITEM_GROUPS},
+    SUMS: "opt-in people",
+    SQUARES: "opt-in people",
+    NUMBERS: "clients",
 }
 
 
@@ -59,13 +71,13 @@ def _decide(engine: DuckDBEngine, run: LogRun, head: Head) -> dict[str, Any]:
     engine.step("candidate_groups")
     groups = {row["cohort"]: row for row in engine.fetch("candidate_groups").to_pylist()}
     charged = run.request.groups_in_the_log
-    together = Charge(
-        sum(charge.epsilon for charge in charges.values()),
-        sum(charge.delta for charge in charges.values()),
-    )
-    for group in charged:
-        asked = together if run.request.is_joint else charges[group]
-        _require_size(engine, run, entries, group, groups.get(group), asked, policy, now)
+    for together in people_of(charged):
+        asked = Charge(
+            sum(charges[group].epsilon for group in together),
+            sum(charges[group].delta for group in together),
+        )
+        for group in together:
+            _require_size(engine, run, entries, group, groups.get(group), asked, policy, now)
     terms = {
         group: {
             "epsilon_nano": charges[group].epsilon,

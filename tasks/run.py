@@ -8,13 +8,13 @@ from typing import Any
 from hybriddp.package import canonical_json
 from hybriddp.params import BlenderParams
 from tasks.epochs import Epoch
-from tasks.groups import GROUPS, ITEM_GROUPS
+from tasks.groups import ALL_GROUPS
 from tasks.home import Home
 from tasks.keys import Keyring, make_keys
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Attempt, Entry, Kind
 from tasks.log_files import Source, inspect
-from tasks.log_request import LogRequest
+from tasks.log_request import LogRequest, SearchRequest
 from tasks.refusals import BudgetRefused
 from tasks.request import ReleaseRequest
 
@@ -56,7 +56,7 @@ class Release:
     @property
     def groups(self) -> tuple[str, ...]:
         """The groups that take part, in the order of their draws."""
-        return tuple(g for g in (*GROUPS, *ITEM_GROUPS) if g in self.reservation["groups"])
+        return tuple(g for g in ALL_GROUPS if g in self.reservation["groups"])
 
     def group_size(self, group: str) -> int:
         """Return how many people were sealed into a group; it is public."""
@@ -87,7 +87,14 @@ class LogRun(Release):
 
 
 @dataclass(frozen=True)
-class Run(LogRun):
+class SearchRun(LogRun):
+    """One run of a release from a log of searches."""
+
+    request: SearchRequest
+
+
+@dataclass(frozen=True)
+class Run(SearchRun):
     """One run of a head list's release."""
 
     request: ReleaseRequest
@@ -110,16 +117,14 @@ def read_params(parameters: Mapping[str, Any]) -> BlenderParams:
 
 def log_source(request: LogRequest) -> Source:
     """Inspect the log's files."""
-    columns = request.columns
-    wanted = [columns.person, columns.query, columns.time, columns.url, columns.optin]
-    return inspect(request.log, [name for name in wanted if name], "log")
+    return inspect(request.log, request.text_columns, "log", numbers=request.number_columns)
 
 
 def roster_source(request: LogRequest) -> Source | None:
     """Inspect the roster, if there is one."""
     if request.roster is None:
         return None
-    return inspect(request.roster, ["person", "optin"], "roster")
+    return inspect(request.roster, request.roster_columns, "roster")
 
 
 def identify(request: ReleaseRequest, home: Home) -> Run:

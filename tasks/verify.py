@@ -10,13 +10,14 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasks import verify_head_list, verify_histograms
+from tasks import verify_head_list, verify_histograms, verify_means
 from tasks.checks import Check, VerificationFailed, read_file
 from tasks.home import Home
 from tasks.keys import is_signed
 from tasks.manifest import SCHEMA_VERSION, code_version, signed_bytes
+from tasks.mean_request import STRATEGY as MEAN
 from tasks.measurements import FILES
-from tasks.zealous_request import is_zealous
+from tasks.zealous_request import STRATEGY as ZEALOUS
 
 # Every manifest has these; a product adds its own.
 _COMMON_FIELDS = {
@@ -50,8 +51,11 @@ class Verifier(Protocol):
         """Return the data files that the measurements give; raise VerificationFailed."""
 
 
+_VERIFIERS: dict[str, Verifier] = {ZEALOUS: verify_histograms, MEAN: verify_means}
+
+
 def _verifier_of(manifest: Mapping[str, Any]) -> Verifier:
-    return verify_histograms if is_zealous(manifest["parameters"]) else verify_head_list
+    return _VERIFIERS.get(manifest["parameters"]["strategy"], verify_head_list)
 
 
 def verify_release(

@@ -17,7 +17,7 @@ from tasks.home import Home
 from tasks.measurements import draw_once
 from tasks.normalisation import with_normal_queries, with_normal_urls
 from tasks.policy import DELTA_UNITS, EPSILON_UNITS
-from tasks.run import LogRun, Release, find_attempt
+from tasks.run import Release, SearchRun, find_attempt
 from tasks.spending import sealed_file
 from tasks.zealous_request import ITEM_COLUMNS, ZealousRequest
 
@@ -31,7 +31,7 @@ _NAMING_SQL = {
 
 
 @dataclass(frozen=True)
-class ZealousRun(LogRun):
+class ZealousRun(SearchRun):
     """One run of a release of histograms."""
 
     request: ZealousRequest

@@ -16,6 +16,7 @@ from tasks.zealous import mechanism_for
 from tasks.zealous_label import write_label
 from tasks.zealous_request import ITEM_COLUMNS, HistogramSettings
 
+SETTINGS = HistogramSettings
 Tables = Mapping[str, pa.Table]
 
 # How often a published count may be further from the truth than the margin that is stated.
@@ -34,6 +35,11 @@ def listed_queries(release: Release) -> set[str]:
     }
 
 
+def blocked(release: Release, settings: HistogramSettings) -> list[str]:
+    """Return the measured texts that are not to be published."""
+    return sorted(blocked_queries(release, settings.blocklist, listed_queries))
+
+
 def kinds_of(release: Release) -> Sequence[str]:
     """Return the histograms of a release, in the order of their draws."""
     kinds: Sequence[str] = release.reservation["parameters"]["histograms"]
@@ -46,23 +52,23 @@ def schema_of(kind: str) -> pa.Schema:
     return pa.schema([("rank", pa.int64()), *texts, ("users", pa.int64())])
 
 
-def build_table(kind: str, measured: pa.Table, blocked: frozenset[str]) -> pa.Table:
+def build_table(kind: str, measured: pa.Table, hidden: frozenset[str]) -> pa.Table:
     """Order a histogram by its noisy counts, then by text; leave out what is blocked."""
     names = ITEM_COLUMNS[kind]
     rows = [
         row
         for row in measured.to_pylist()
-        if not any(row[name] in blocked for name in names if name != "url")
+        if not any(row[name] in hidden for name in names if name != "url")
     ]
     rows.sort(key=lambda row: (-row["users"], *(row[name] for name in names)))
     ranked = [{"rank": rank, **row} for rank, row in enumerate(rows, start=1)]
     return pa.Table.from_pylist(ranked, schema=schema_of(kind))
 
 
-def tables_of(release: Release, blocked: frozenset[str]) -> dict[str, pa.Table]:
+def tables_of(release: Release, hidden: frozenset[str]) -> dict[str, pa.Table]:
     """Build every published histogram, from the measurements."""
     return {
-        kind: build_table(kind, load_measurement(release, kind), blocked)
+        kind: build_table(kind, load_measurement(release, kind), hidden)
         for kind in kinds_of(release)
     }
 
@@ -77,8 +83,8 @@ def files_of(tables: Tables) -> dict[str, bytes]:
 
 def content(release: Release, publication: Mapping[str, Any]) -> Content:
     """Build the files of a publication, and say what is in them."""
-    reserved, blocked = release.reservation, frozenset(publication["blocked"])
-    tables = tables_of(release, blocked)
+    reserved = release.reservation
+    tables = tables_of(release, frozenset(publication["blocked"]))
     n_measured = sum(load_measurement(release, kind).num_rows for kind in tables)
     facts = {
         "guarantees": _guarantees(reserved["groups"]),
@@ -132,10 +138,10 @@ def label(release: Release, facts: Mapping[str, Any]) -> str:
 
 def judge_release(release: Release, settings: HistogramSettings) -> Verdict:
     """Judge the tables as they would be published; raise GateRefused."""
-    blocked = blocked_queries(release, settings.blocklist, listed_queries)
-    tables = tables_of(release, blocked)
+    hidden = frozenset(blocked(release, settings))
+    tables = tables_of(release, hidden)
     thresholds = describe(release.reservation["parameters"], release.reservation["groups"])
-    facts = judged_facts(tables, thresholds, blocked | read_blocklist(settings.blocklist))
+    facts = judged_facts(tables, thresholds, hidden | read_blocklist(settings.blocklist))
     limits = {"max_bytes": float(settings.max_bytes)}
     return judge("histograms", pa.Table.from_pylist([facts]), limits).require()
 

@@ -11,7 +11,7 @@ from hybriddp.events import INDISTINGUISHABLE
 from hybriddp.normalise import NORMALISATION
 from hybriddp.params import MAX_EPSILON, Budget, exact
 from hybriddp.search_log import CLICKS, ITEM_KINDS, KEYWORDS, PAIRS, QUERIES
-from tasks.log_request import Form, LogRequest, Name
+from tasks.log_request import Form, Name, SearchRequest
 from tasks.policy import DELTA_UNITS, EPSILON_UNITS
 
 STRATEGY = "zealous"
@@ -31,7 +31,7 @@ class HistogramSettings(Form):
     )
 
 
-class ZealousRequest(LogRequest, HistogramSettings):
+class ZealousRequest(SearchRequest, HistogramSettings):
     """One release of histograms of a search log: how many people share each item."""
 
     product: Name = Field("histograms", description="Product that the histograms belong to.")
@@ -75,11 +75,6 @@ class ZealousRequest(LogRequest, HistogramSettings):
         return tuple(kind for kind in ITEM_KINDS if kind in self.histograms)
 
     @property
-    def is_joint(self) -> bool:
-        """Everybody who takes part is in every histogram."""
-        return True
-
-    @property
     def settings(self) -> HistogramSettings:
         """The settings of post-processing alone."""
         return HistogramSettings(
@@ -121,11 +116,6 @@ def part_of(whole: Budget, n_parts: int) -> Budget:
         Fraction(int(whole.epsilon * EPSILON_UNITS / n_parts), EPSILON_UNITS),
         Fraction(int(whole.delta * DELTA_UNITS / n_parts), DELTA_UNITS),
     )
-
-
-def is_zealous(parameters: Mapping[str, Any]) -> bool:
-    """Whether these are the measurement parameters of a release of histograms."""
-    return bool(parameters["strategy"] == STRATEGY)
 
 
 # What the two columns of an item mean, and what its file calls them.

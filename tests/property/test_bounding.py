@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tasks.cohorts import assign_groups
 from tasks.engine import DuckDBEngine
 from tasks.home import Home
-from tasks.ingest import load_log
+from tasks.ingest import load_searches
 from tasks.keys import PURPOSES
 from tasks.normalisation import normalise_records
 from tasks.request import ReleaseRequest
@@ -78,7 +78,7 @@ def records_of(home, rows_of, asked):
     run = Run(home, "0" * 32, 1, request)
     with duckdb.connect() as connection:
         engine = DuckDBEngine(connection)
-        load_log(engine, run)
+        load_searches(engine, run)
         assign_groups(engine, run)
         params = request.params()
         engine.step(

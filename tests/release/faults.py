@@ -19,6 +19,8 @@ import pandas  # noqa: F401 - DuckDB and Arrow import it late, and every child w
 import pyarrow as pa
 
 import tasks.cohorts
+import tasks.mean
+import tasks.mean_steps
 import tasks.steps
 import tasks.zealous
 import tasks.zealous_steps
@@ -26,6 +28,8 @@ from hybriddp.errors import HybridDPError
 from hybriddp.headlist import HeadListMechanism
 from hybriddp.local import ClientMechanism
 from hybriddp.local_subset import SubsetMechanism
+from hybriddp.mean_clients import ClientMeanMechanism
+from hybriddp.mean_trusted import BoundedSumMechanism
 from hybriddp.optin import HistogramMechanism
 from hybriddp.zealous import ZealousMechanism
 from tasks.engine import DuckDBEngine
@@ -34,6 +38,7 @@ from tasks.home import Home
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Kind
 from tasks.log_request import LogRequest
+from tasks.mean_request import MeanRequest
 from tasks.measurements import draw_once
 from tasks.request import ReleaseRequest
 from tasks.run import LogRun, Run, identify
@@ -49,7 +54,10 @@ _MECHANISMS = (
     (HISTOGRAM, HistogramMechanism),
     (CLIENTS, ClientMechanism),
     (CLIENTS, SubsetMechanism),
-    (None, ZealousMechanism),  # of the kind whose draw was started last
+    # Of the group whose draw was started last.
+    (None, ZealousMechanism),
+    (None, BoundedSumMechanism),
+    (None, ClientMeanMechanism),
 )
 
 
@@ -173,12 +181,16 @@ def watch_draws(run: LogRun, log: Path) -> None:
 
 
 def _found(request: LogRequest, home: Home) -> LogRun:
+    if isinstance(request, MeanRequest):
+        return tasks.mean.identify(request, home)
     if isinstance(request, ZealousRequest):
         return tasks.zealous.identify(request, home)
     return identify(request, home)
 
 
 def _run(run: LogRun) -> Path:
+    if isinstance(run, tasks.mean.MeanRun):
+        return tasks.mean_steps.run_mean(run)
     if isinstance(run, tasks.zealous.ZealousRun):
         return tasks.zealous_steps.run_zealous(run)
     return tasks.steps.run_release(run)

@@ -14,14 +14,23 @@ STEPS = sorted(path.stem for path in SQL.glob("*.sql"))
 CASES = sorted(HERE.glob("*/*.toml"))
 
 
+def arrow_type(alias):
+    """Return a column's type by its name; `list<string>` is a list of texts."""
+    inside = alias.removeprefix("list<").removesuffix(">")
+    return pa.list_(arrow_type(inside)) if inside != alias else pa.type_for_alias(alias)
+
+
 def arrow_table(columns, rows):
     """Return a table of a case; columns that a row leaves out are null."""
     assert all(row.keys() <= columns.keys() for row in rows)
-    types = {name: pa.type_for_alias(alias) for name, alias in columns.items()}
+    types = {name: arrow_type(alias) for name, alias in columns.items()}
 
     def value(row, name):
-        is_hex = types[name] == pa.binary() and name in row
-        return bytes.fromhex(row[name]) if is_hex else row.get(name)
+        if name not in row:
+            return None
+        if pa.types.is_list(types[name]):  # TOML has no null, so {} stands for it in a list
+            return [None if element == {} else element for element in row[name]]
+        return bytes.fromhex(row[name]) if types[name] == pa.binary() else row[name]
 
     return pa.table(
         {name: pa.array([value(row, name) for row in rows], types[name]) for name in types}

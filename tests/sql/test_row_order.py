@@ -10,7 +10,7 @@ N_ROWS = 400_000  # four row groups, which is what DuckDB's threads share out
 def test_records_are_chosen_in_the_logs_order():
     with duckdb.connect(config={"threads": 4}) as connection:
         connection.execute(
-            "create table stg_search_log as "
+            "create table stg_log as "
             "select if(range % 2 = 0, 'p', range::varchar) as person, range::varchar as query, "
             "'u' as url, null as reason from range($n)",
             {"n": N_ROWS},

@@ -14,6 +14,8 @@ from hybriddp.mean import (
     NAIVE,
     PRIVACY,
     GroupMean,
+    agreement,
+    alone,
     blend,
     blend_with,
     local_mean,
@@ -22,7 +24,7 @@ from hybriddp.mean import (
 from hybriddp.mean_clients import ReportSums, report_law
 from hybriddp.mean_errors import MeanSetting
 from hybriddp.mean_grid import ValueGrid
-from hybriddp.mean_intervals import half_width, tail
+from hybriddp.mean_intervals import half_width, tail, two_sided
 from hybriddp.mean_trusted import trusted_budgets
 from hybriddp.mean_variance import (
     VarianceEstimate,
@@ -174,3 +176,30 @@ def test_a_share_of_the_budget_below_none_or_all_of_it_is_refused():
     for share in (F(-1, 10), F(1)):
         with pytest.raises(InvalidParameter, match="variance_share"):
             trusted_budgets(Budget(1), share)
+
+
+@pytest.mark.parametrize(("scale", "variance"), [(2.0, 0.0), (0.0, 4.0), (1.0, 2.0), (1e-12, 1.0)])
+def test_two_sided_chance_is_the_one_that_intervals_are_made_of(scale, variance):
+    margin = half_width(scale, variance)
+    assert two_sided(margin, scale, variance) == pytest.approx(0.05, rel=1e-6)
+    assert two_sided(-margin, scale, variance) == two_sided(margin, scale, variance)
+    assert two_sided(0.0, scale, variance) == pytest.approx(1)
+
+
+def test_a_group_alone_has_its_own_noise_and_nothing_else():
+    laplace = alone(GroupMean(4.0, 10, noise=2.0, laplace_scale=1.0), 1.0, 10.0)
+    assert (laplace.value, laplace.weight, laplace.error) == (4.0, 1.0, 2.0)
+    assert laplace.high - 4 == pytest.approx(math.log(20))
+    normal = alone(GroupMean(4.0, 10, noise=1.0), 0.0, 10.0)
+    assert normal.high - 4 == pytest.approx(1.95996, abs=1e-4)
+    assert alone(GroupMean(12.0, 10, noise=1.0), 0.0, 10.0).value == 10
+
+
+def test_agreement_counts_both_noises_and_both_samples():
+    trusted, local = GroupMean(4.0, 50, 0.3), GroupMean(7.0, 200, 0.2)
+    variance = 0.3 + 0.2 + 5 * (1 / 50 + 1 / 200)
+    z = 3 / math.sqrt(variance)
+    assert agreement(trusted, local, 5.0) == pytest.approx(math.erfc(z / math.sqrt(2)))
+    # The same noise with Laplace tails: a far difference is more likely.
+    with_tails = GroupMean(4.0, 50, 0.3, laplace_scale=math.sqrt(0.15))
+    assert agreement(with_tails, local, 5.0) > 2 * agreement(trusted, local, 5.0)

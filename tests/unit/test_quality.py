@@ -62,7 +62,28 @@ FACTS = {
         "n_at_threshold": 0,
         "order_is_fixed": True,
     },
+    "raw_numbers": {
+        "n_rows": 1_000,
+        "n_bad_rows": 1,
+        "bad_row_share": 0.001,
+        "n_members": 100,
+        "n_active_members": 90,
+        "largest_member_share": 0.1,
+        "keyless_member_share": 0.1,
+        "clamped_share": 0.01,
+    },
+    "means": {
+        "n_rows": 3,
+        "n_bytes": 400,
+        "n_repeated": 0,
+        "n_impossible": 0,
+        "n_crossed": 0,
+        "order_is_fixed": True,
+        "agreement": 0.3,
+    },
 }
+# What may be null: a log without times has no span, and one number of two groups compares nothing.
+MAY_BE_NULL = {("raw_log", "span_days"), ("means", "agreement")}
 TABLES = {
     "head_list": {
         "rank": [1, 2, 3],
@@ -99,9 +120,8 @@ def breaking_cases():
     for suite, facts in FACTS.items():
         yield suite, ONE_ROW, pa.concat_tables([frame(suite)] * 2), ()
         for name in facts:
-            if name == "span_days":  # may be null
-                continue
-            yield suite, f"{NOT_NULL}({name})", frame(suite, **{name: None}), ()
+            if (suite, name) not in MAY_BE_NULL:
+                yield suite, f"{NOT_NULL}({name})", frame(suite, **{name: None}), ()
     for suite, name, value in [
         ("raw_log", "n_rows", 0),
         ("raw_log", "n_bad_rows", -1),
@@ -136,6 +156,21 @@ def breaking_cases():
         ("histograms", "n_empty_texts", 1),
         ("histograms", "n_repeated", 1),
         ("histograms", "n_at_threshold", 1),
+        ("raw_numbers", "n_rows", 0),
+        ("raw_numbers", "n_bad_rows", -1),
+        ("raw_numbers", "bad_row_share", 0.011),
+        ("raw_numbers", "n_members", 1),
+        ("raw_numbers", "n_active_members", 1),
+        ("raw_numbers", "largest_member_share", 0.51),
+        ("raw_numbers", "keyless_member_share", 0.51),
+        ("raw_numbers", "clamped_share", 0.51),
+        ("means", "n_rows", 0),
+        ("means", "n_bytes", 0),
+        ("means", "n_bytes", 5_000_001),
+        ("means", "n_repeated", 1),
+        ("means", "n_impossible", 1),
+        ("means", "n_crossed", 1),
+        ("means", "agreement", 1e-7),
     ]:
         yield suite, f"{BETWEEN}({name})", frame(suite, **{name: value}), ()
     yield (
@@ -151,12 +186,13 @@ def breaking_cases():
         frame("release", order_is_fixed=False),
         (),
     )
-    yield (
-        "histograms",
-        "expect_column_values_to_be_in_set(order_is_fixed)",
-        frame("histograms", order_is_fixed=False),
-        (),
-    )
+    for suite in ("histograms", "means"):
+        yield (
+            suite,
+            "expect_column_values_to_be_in_set(order_is_fixed)",
+            frame(suite, order_is_fixed=False),
+            (),
+        )
     for suite, table in TABLES.items():
         yield from breaking_tables(suite, list(table))
 
@@ -383,6 +419,8 @@ SPOILT = {
     "client_reports": frame("client_reports", n_accepted=SECRET, n_foreign=SECRET),
     "release": frame("release", total_mass=SECRET, order_is_fixed=SECRET),
     "histograms": frame("histograms", n_rows=SECRET, n_blocked=SECRET, order_is_fixed=SECRET),
+    "raw_numbers": frame("raw_numbers", n_rows=SECRET, clamped_share=SECRET),
+    "means": frame("means", n_rows=SECRET, agreement=SECRET, order_is_fixed=SECRET),
     "head_list": frame("head_list", query=[SECRET] * 3, url=[SECRET] * 3, rank=[SECRET] * 3),
     "trends": frame("trends", query=[SECRET] * 3, probability=[SECRET] * 3),
 }

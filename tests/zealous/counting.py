@@ -17,7 +17,7 @@ from tasks.cohorts import account_of
 from tasks.contributions import Vocabulary, pick_items
 from tasks.engine import DuckDBEngine
 from tasks.home import Home
-from tasks.ingest import load_log
+from tasks.ingest import load_searches
 from tasks.keys import PURPOSES, Keyring
 from tasks.zealous import ZealousRun, choose_people
 from tests.zealous.support import request_for, reserve_log, write_log
@@ -64,7 +64,7 @@ class Curator:
             engine = DuckDBEngine(connection)
             patch.setattr(tasks.zealous, "open_warehouse", lambda _: nullcontext(engine))
             patch.setattr(tasks.contributions, "load_measurement", lambda *_: published)
-            load_log(engine, run)
+            load_searches(engine, run)
             choose_people(run)
             return {kind: self._count(engine, run, kind) for kind in asked.kinds}
 

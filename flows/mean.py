@@ -1,0 +1,37 @@
+"""A release of the mean of a number that every person has, from both groups (hybrid means)."""
+
+from prefect import flow
+
+from flows.sign_off import wait_for_sign_off
+from tasks.mean_orchestrated import (
+    choose_people,
+    draw_reports,
+    draw_squares,
+    draw_sums,
+    identify,
+    ingest,
+    judge_log,
+    judge_means,
+    publish,
+)
+from tasks.mean_request import MeanRequest
+from tasks.orchestrated import discard_private_tables, reserve
+from tasks.outcome import Outcome
+
+
+@flow(name="mean", persist_result=False)
+def mean(request: MeanRequest) -> Outcome:
+    """Publish a mean of people's numbers; run again, it returns the same for free."""
+    run = identify(request)
+    ingest(run)
+    judge_log(run)
+    choose_people(run)
+    reserve(run)
+    draw_sums(run)
+    draw_squares(run)
+    draw_reports(run)
+    discard_private_tables(run)
+    judge_means(run)
+    wait_for_sign_off(run)
+    publish(run)
+    return Outcome.published(run)

@@ -1,0 +1,62 @@
+"""The second guarantee of a mean: against those who see the release and nothing else."""
+
+import math
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from hybriddp.amplification import Certified
+from hybriddp.mean_votes import Ballot
+from hybriddp.params import Budget
+from tasks.mean_estimates import MeanLaws, ballot_of
+
+# Parts of the clients who share what they know, against whom the guarantee is stated.
+COALITIONS = (Fraction(0), Fraction(1, 10), Fraction(1, 2))
+# How many people of both groups a key has.
+Sizes = tuple[int, int]
+
+
+def second_guarantee(
+    parameters: Mapping[str, Any], sizes: Iterable[Sizes]
+) -> list[dict[str, Any]] | None:
+    """Return what is proved for every key of these sizes; None if nothing beyond the first is.
+
+    One row for each size of a coalition. The first guarantee bounds what anybody loses in any case,
+    so that is what a key states that has people of one group only.
+    """
+    if not parameters["one_number"]:
+        return None
+    laws, sizes = MeanLaws(parameters), tuple(sizes)
+    budget = laws.sums.budget
+    stated = []
+    for share in COALITIONS:
+        proved = [_certified(laws, budget, of_key, share) for of_key in sizes]
+        stated.append(
+            {
+                "coalition": f"{float(share):g}",
+                "epsilon_optin": _upwards(max(found.epsilon_trusted for found in proved)),
+                "epsilon_clients": _upwards(max(found.epsilon_local for found in proved)),
+                "delta": f"{float(budget.delta):g}",
+            }
+        )
+    return stated
+
+
+def _certified(laws: MeanLaws, budget: Budget, sizes: Sizes, share: Fraction) -> Certified:
+    n_optin, n_clients = sizes
+    if n_optin == 0 or n_clients == 0:
+        return Certified(budget, budget.epsilon, budget.epsilon)
+    # Somebody must be left whom the others do not know.
+    n_adversaries = min(math.ceil(share * n_clients), n_clients - 1)
+    return _proved(ballot_of(laws, n_optin, n_clients), budget, n_adversaries)
+
+
+@lru_cache(maxsize=1024)  # asked for the manifest, the label and the checks; a tenth of a second
+def _proved(ballot: Ballot, budget: Budget, n_adversaries: int) -> Certified:
+    return ballot.certified(budget, n_adversaries)
+
+
+def _upwards(epsilon: Fraction) -> str:
+    """Return a number of four decimals that is not below this one."""
+    return f"{math.ceil(epsilon * 10_000) / 10_000:.4f}"

@@ -1,0 +1,111 @@
+"""The privacy label of a release of means, in plain words, made from its manifest alone."""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from tasks.groups import SUMS, people_of
+from tasks.label import lifetime_promise, number_of
+from tasks.policy import DELTA_UNITS, EPSILON_UNITS
+
+_RULES = {
+    "sum": "the sum of their rows",
+    "mean": "the mean of their rows",
+    "max": "the largest of their rows",
+    "count": "how many of their rows have one",
+}
+
+
+def write_label(facts: Mapping[str, Any]) -> str:
+    """Return the label as Markdown; `facts` is the manifest before its files are known."""
+    parameters, groups = facts["parameters"], facts["guarantees"]
+    upper = f"{float(Fraction(parameters['upper'])):g}"
+    by = f", for each {parameters['by']}" if parameters["by"] else ""
+    sections = [
+        f"# Privacy label: {facts['product']}, {facts['locale']}, {facts['epoch']}",
+        f"This release says what the mean of {parameters['column']} is{by}. A person's number is "
+        f"{_RULES[parameters['per_person']]}, 0 if there is none, and counts as a number between 0 "
+        f"and {upper}, whatever it is. Noise hides everybody's.",
+        "| people | who saw their number | epsilon | delta |\n|---|---|---|---|\n"
+        + "\n".join(_row([groups[group] for group in together]) for together in people_of(groups)),
+        "**What the numbers mean** (the first guarantee). Whatever one person's number had been "
+        "instead, no release would have become more than e^epsilon times as likely, but for a "
+        f"chance of delta. The promise compares {groups[SUMS]['neighbours']}. It holds against "
+        "everybody, whatever else they know.",
+        *_second(facts["second_guarantee"]),
+        _membership(parameters),
+        lifetime_promise(facts["cap"], "numbers and searches"),
+        "**What it does not promise.** It hides a person's number, not that there are people who "
+        "have one; a fact about very many people can be learnt without learning about one. How "
+        "long the computation took is not hidden. A quality gate refuses bad logs before any noise "
+        "is drawn, and that it passed is one bit that is not noisy.",
+        _intervals(facts),
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def _row(paid: Sequence[Mapping[str, Any]]) -> str:
+    """Say what the people pay who are in all of these groups."""
+    epsilon, delta = (sum(terms[name] for terms in paid) for name in ("epsilon_nano", "delta_atto"))
+    roles = ", and ".join(terms["role"] for terms in paid)
+    return (
+        f"| {paid[0]['people']:,} people, who {roles} | {paid[0]['trusts']} | "
+        f"{number_of(epsilon, EPSILON_UNITS)} | {number_of(delta, DELTA_UNITS)} |"
+    )
+
+
+def _second(stated: Sequence[Mapping[str, Any]] | None) -> list[str]:
+    """State the second guarantee, if there is one."""
+    if stated is None:
+        return []
+    rows = "\n".join(
+        f"| {_coalition(row['coalition'])} | {row['epsilon_optin']} | {row['epsilon_clients']} | "
+        f"{row['delta']} |"
+        for row in stated
+    )
+    return [
+        "**Against those who see only the release** (the second guarantee, beside the first, which "
+        "it does not replace). The release is made of one noisy number for each key and nothing "
+        "else of both groups, so its noise is that of everybody together. Whoever sees nothing but "
+        "the release learns less. It does not hold against the curator, nor against anybody who "
+        "sees a group's own sum or a report; it rests on the hash that hides the measurements.",
+        "| clients who share what they know | epsilon, opt-in people | epsilon, other clients | "
+        f"delta |\n|---|---|---|---|\n{rows}",
+    ]
+
+
+def _coalition(share: str) -> str:
+    return "none" if float(share) == 0 else f"{float(share):.0%}"
+
+
+def _membership(parameters: Mapping[str, Any]) -> str:
+    sentences = []
+    if parameters["optin"] != "roster":
+        sentences.append(
+            "Who takes part was read off the log, so being in the log at all is not protected."
+        )
+    if parameters["by"]:
+        sentences.append(
+            f"Who belongs to which {parameters['by']} counts as public; how many do is published."
+        )
+    sentences.append(
+        "The clients were simulated: their numbers were in the curator's log, and they trusted the "
+        "curator to run the program that their devices would have run."
+    )
+    return "**Who took part.** " + " ".join(sentences)
+
+
+def _intervals(facts: Mapping[str, Any]) -> str:
+    check, noise = facts["cross_check"], facts["noise"]
+    text = (
+        "**Intervals** cover the mean of these very people's numbers, after clamping, 19 times in "
+        "20, one at a time, if opt-in people and clients are alike. The curator's noise on a sum "
+        f"has a standard deviation of {noise['sums_sd']}, the noise of a report one of at most "
+        f"{noise['report_sd_at_most']}."
+    )
+    if check["p_value"] is None:
+        return text + " Whether the groups are alike was not compared."
+    return text + (
+        f" That the groups differ as much as they do has p = {check['p_value']} over "
+        f"{check['compared']} key{'s' if check['compared'] > 1 else ''}."
+    )

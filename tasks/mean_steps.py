@@ -1,0 +1,24 @@
+"""The steps of a release of means, in order; `flows/mean.py` runs them as Prefect tasks."""
+
+from pathlib import Path
+
+from tasks.draws import discard_private_tables
+from tasks.mean import MeanRun, draw_reports, draw_squares, draw_sums
+from tasks.mean_product import judge_release
+from tasks.number_log import choose_people, ingest, judge_log
+from tasks.publish import publish
+from tasks.reserve import reserve
+
+
+def run_mean(run: MeanRun) -> Path:
+    """Run every step in this process, without Prefect."""
+    ingest(run)
+    judge_log(run)
+    choose_people(run)
+    reserve(run)
+    draw_sums(run)
+    draw_squares(run)
+    draw_reports(run)
+    discard_private_tables(run)
+    judge_release(run, run.request.settings)
+    return publish(run, run.request.settings)

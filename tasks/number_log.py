@@ -1,0 +1,123 @@
+"""Numbers of people from a log: read, judged, one for each person. Everything here is private."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hybriddp.arrays import FloatArray, IntArray
+from tasks.cohorts import hex_below, keyed_accounts, rotation_limits
+from tasks.engine import DuckDBEngine, open_warehouse
+from tasks.ingest import judge_log as judge_metrics
+from tasks.ingest import load_log, require_unchanged, unread_warehouse
+from tasks.log_files import BadInput
+from tasks.number_request import COUNT, NumbersRequest
+from tasks.quality import Verdict
+from tasks.run import LogRun, roster_source
+from tasks.spending import sealed_file
+
+# What the key is called if there is only one.
+EVERYBODY = "all"
+MAX_KEYS = 250
+_MAX_KEY_BYTES = 200
+
+
+@dataclass(frozen=True)
+class NumbersRun(LogRun):
+    """One run of a release about numbers."""
+
+    request: NumbersRequest
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CohortValues:
+    """The numbers of a group's people, in an order that depends on nobody's data."""
+
+    key_names: list[str]
+    keys: IntArray  # (n_people,)
+    values: FloatArray  # (n_people, n_columns)
+
+
+def ingest(run: NumbersRun) -> None:
+    """Load a log's numbers and the roster into the release's warehouse."""
+    with unread_warehouse(run) as engine:
+        if engine is None:
+            return
+        numbers, columns = run.request.numbers, run.request.columns
+        uppers = [number.upper for number in numbers]
+        is_counted = [number.per_person == COUNT for number in numbers]
+        load_log(
+            engine,
+            run,
+            {
+                "person": columns.person,
+                "optin": columns.optin,
+                "numbers": run.request.number_columns,
+            },
+            lambda: engine.step("stg_log", sql="stg_numbers", uppers=uppers, is_counted=is_counted),
+        )
+        _load_keys(engine, run)
+        require_unchanged(run)
+        rules = [number.per_person for number in numbers]
+        engine.step("person_numbers", uppers=uppers, per_person=rules)
+        engine.step("log_metrics", sql="number_metrics", uppers=uppers)
+
+
+def _load_keys(engine: DuckDBEngine, run: NumbersRun) -> None:
+    """Fill `member_keys`: which member belongs to which result."""
+    roster, by = roster_source(run.request), run.request.by
+    if roster is None or by is None:
+        engine.step("member_keys", sql="one_key", key=EVERYBODY)
+        return
+    engine.read("raw_keys", roster, {"person": "person", "key": by})
+    engine.step("member_keys", max_bytes=_MAX_KEY_BYTES)
+
+
+def judge_log(run: NumbersRun) -> Verdict | None:
+    """Judge the log's metrics; raise GateRefused before anybody is charged."""
+    return judge_metrics(run, "raw_numbers")
+
+
+def choose_people(run: NumbersRun) -> None:
+    """Put every member who serves into their groups."""
+    if not run.needs_the_log:
+        return
+    with open_warehouse(run.home.warehouse(run.release_id)) as engine:
+        if not engine.has("result_keys"):  # written last: an earlier run came this far
+            _choose(engine, run)
+        n_keys = engine.fetch("result_keys").num_rows
+    if n_keys > MAX_KEYS:
+        raise BadInput(
+            f"the roster's column {run.request.by} has more than {MAX_KEYS} different values; put "
+            "some together. Nobody was charged."
+        )
+
+
+def _choose(engine: DuckDBEngine, run: NumbersRun) -> None:
+    keyed_accounts(engine, run)
+    request = run.request
+    by_hash = request.optin_source.startswith("hash ")
+    engine.step(
+        "candidates",
+        sql="number_candidates",
+        optin_by_hash=by_hash,
+        optin_below=hex_below(request.optin_share) if by_hash else "",
+        optin_groups=list(request.optin_groups),
+        client_groups=list(request.client_groups),
+        min_people=request.min_group_size,
+        **rotation_limits(run),
+    )
+    engine.step("result_keys")
+
+
+def cohort_values(run: NumbersRun, group: str) -> CohortValues:
+    """Return the numbers of everybody who was sealed into a group."""
+    with open_warehouse(run.home.warehouse(run.release_id)) as engine:
+        engine.read_sealed("sealed", [sealed_file(run.home, run.reservation["participation"])])
+        columns = []
+        for place in range(1, len(run.request.numbers) + 1):
+            engine.step("cohort_values", cohort=group, place=place)
+            table = engine.fetch("cohort_values")
+            columns.append(table["value"].to_numpy())
+        names = engine.fetch("result_keys")["key"].to_pylist()
+    keys = table["key"].to_numpy().astype(np.int64)
+    return CohortValues(names, keys, np.stack(columns, axis=1))

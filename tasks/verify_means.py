@@ -1,0 +1,79 @@
+"""Are published means what their measurements give? From public facts alone."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hybriddp.errors import HybridDPError
+from tasks.checks import VerificationFailed
+from tasks.mean_estimates import MeanLaws, estimate_means
+from tasks.mean_guarantee import second_guarantee
+from tasks.mean_label import write_label
+from tasks.mean_product import (
+    SCHEMA,
+    TABLE,
+    build_table,
+    cross_check,
+    describe,
+    files_of,
+    judged_facts,
+    sizes_of,
+)
+from tasks.mean_request import prices_of
+from tasks.policy import Charge
+
+FIELDS = {"guarantees", "second_guarantee", "noise", "cross_check", "decimals", "rows"}
+
+
+def schemas(manifest: Mapping[str, Any]) -> dict[str, pa.Schema]:
+    """Return the columns of every published table."""
+    return {TABLE: SCHEMA}
+
+
+def groups(manifest: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the groups that have a measurement."""
+    return tuple(prices_of(manifest["parameters"]))
+
+
+def check_promise(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """See that parameters, both guarantees, noise and rows say one thing."""
+    parameters, guarantees = manifest["parameters"], manifest["guarantees"]
+    table = pq.read_table(folder / f"{TABLE}.parquet")
+    try:
+        charges = {group: Charge.of(price) for group, price in prices_of(parameters).items()}
+        described, upper = describe(parameters), float(MeanLaws(parameters).grid.upper)
+        second = second_guarantee(parameters, sizes_of(table))
+    except (HybridDPError, KeyError, TypeError, ValueError):
+        raise VerificationFailed("parameters and guarantees are not those of a mean.") from None
+    promised = {
+        group: Charge(terms["epsilon_nano"], terms["delta_atto"])
+        for group, terms in guarantees.items()
+    }
+    if promised != charges:
+        raise VerificationFailed("the guarantees are not what the parameters cost.")
+    if described != manifest["noise"]:
+        raise VerificationFailed("the noise is not the one that keeps the promise.")
+    if second != manifest["second_guarantee"]:
+        raise VerificationFailed("the second guarantee is not the one that is proved.")
+    facts = judged_facts(table, manifest["decimals"], upper)
+    if facts["n_impossible"] or facts["n_crossed"] or facts["n_repeated"]:
+        raise VerificationFailed(f"{TABLE}.parquet holds a row that no measurement gives.")
+
+
+def label(manifest: Mapping[str, Any]) -> str:
+    """Write the label again."""
+    return write_label(manifest)
+
+
+def recomputed_files(
+    folder: Path, manifest: Mapping[str, Any], measured: Mapping[str, pa.Table]
+) -> dict[str, bytes]:
+    """Estimate the means again; compare what is no file."""
+    means = estimate_means(manifest["parameters"], measured)
+    if cross_check(means) != manifest["cross_check"]:
+        raise VerificationFailed("the cross-check is not the one that the measurements give.")
+    table = build_table(means, manifest["decimals"])
+    return files_of(table, manifest["decimals"])

@@ -1,0 +1,44 @@
+"""The gates of means, with Great Expectations itself."""
+
+import pytest
+
+from tasks.home import Home
+from tasks.ledger_rules import Kind
+from tasks.mean import identify
+from tasks.mean_steps import run_mean
+from tasks.quality import GateRefused
+from tasks.shelf import read_rows
+from tests.mean.support import SECRET_VALUE, request_for, usual_rows, write_numbers, write_roster
+
+
+def test_a_column_that_is_no_number_stops_a_release_before_anybody_pays(root):
+    log = write_numbers(root / "log.csv", [*usual_rows(), *[("7", SECRET_VALUE)] * 100])
+    run = identify(request_for(log), Home.open(root / "home"))
+    with pytest.raises(GateRefused, match="bad_row_share") as refusal:
+        run_mean(run)
+    assert SECRET_VALUE not in str(refusal.value)
+    assert not run.state.has(Kind.RESERVED)
+    assert run_mean(identify(request_for(log, max_bad_row_share=0.2), run.home)).is_dir()
+
+
+def test_a_limit_in_another_unit_stops_a_release_before_anybody_pays(root, log):
+    run = identify(request_for(log, upper=0.001), Home.open(root / "home"))
+    with pytest.raises(GateRefused, match="clamped_share"):
+        run_mean(run)
+    assert not run.state.has(Kind.RESERVED)
+
+
+def test_groups_that_differ_are_withheld_unless_the_operator_knows_why(root):
+    """Opt-in people have 10, clients have 0; noise of scales 2.6 and 7 on means of hundreds."""
+    people = {str(person): (int(person % 2), "DE") for person in range(900)}
+    log = write_numbers(root / "log.csv", [(p, str(10 * o)) for p, (o, _) in people.items()])
+    roster = write_roster(root / "roster.csv", people)
+    home = Home.open(root / "home")
+    request = request_for(log, roster=roster)
+    with pytest.raises(GateRefused, match="agreement"):
+        run_mean(identify(request, home))
+    assert not list(home.public.rglob("means.parquet"))
+    run = identify(request.model_copy(update={"min_agreement": 0.0}), home)
+    folder = run_mean(run)  # the same draws: nobody pays again
+    assert sum(entry.kind is Kind.RESERVED for entry in run.ledger.entries()) == 1
+    assert len(read_rows(folder, "means")) == 1

@@ -1,0 +1,72 @@
+"""What a release of means promises, in words and numbers."""
+
+import json
+from fractions import Fraction
+
+from hybriddp.gaussian import DiscreteGaussian, gaussian_delta
+from tasks.mean_estimates import MeanLaws, ballot_of
+from tasks.mean_guarantee import second_guarantee
+
+
+def read(run):
+    folder = run.home.shelf("mean", "all") / run.release_id
+    return json.loads((folder / "manifest.json").read_bytes()), (folder / "label.md").read_text()
+
+
+def test_label_by_country_states_the_first_guarantee_only(usual):
+    manifest, label = read(usual)
+    assert "180 people, who gave a number to the curator, who added them up, and gave it" in label
+    assert "| the curator | 4 | 0 |" in label
+    assert "720 people, who reported a number | the curator (simulated) | 4 | 0 |" in label
+    assert "for each country" in label
+    assert "counts as public" in label
+    assert "between 0 and 10" in label
+    assert "second guarantee" not in label
+    assert manifest["second_guarantee"] is None
+    assert f"p = {manifest['cross_check']['p_value']}" in label
+
+
+def test_label_of_one_number_states_both_and_the_second_never_replaces_the_first(one_number):
+    manifest, label = read(one_number)
+    assert "| the curator | 4 | 1e-05 |" in label
+    assert label.index("first guarantee") < label.index("second guarantee")
+    assert "does not replace" in label
+    assert "It does not hold against the curator" in label
+    epsilons = [float(row["epsilon_optin"]) for row in manifest["second_guarantee"]]
+    assert epsilons == sorted(epsilons)  # a larger coalition learns more
+    assert all(0 < epsilon <= 4 for epsilon in epsilons)
+    for row in manifest["second_guarantee"]:
+        assert f"| {row['epsilon_optin']} | {row['epsilon_clients']} | 1e-05 |" in label
+        assert float(row["epsilon_clients"]) < float(row["epsilon_optin"])
+
+
+def test_second_guarantee_is_that_of_the_votes_that_are_counted(one_number):
+    """By the continuous formula, from the noises that were drawn: within a thousandth."""
+    parameters = one_number.reservation["parameters"]
+    n_optin, n_clients = (one_number.group_size(group) for group in ("sums", "numbers"))
+    ballot = ballot_of(MeanLaws(parameters), n_optin, n_clients)
+    stated = second_guarantee(parameters, [(n_optin, n_clients)])
+    for row in stated:
+        n_honest = n_clients - -(-n_clients * Fraction(row["coalition"]) // 1)
+        variance = (
+            ballot.votes**2 * ballot.noise_trusted.scale**2 + n_honest * ballot.noise_local.scale**2
+        )
+        alone = DiscreteGaussian(ballot.noise_trusted.scale)
+        assert variance > ballot.votes**2 * alone.variance
+        epsilon = Fraction(row["epsilon_optin"])
+        # The least epsilon at delta is one at which the divergence crosses delta.
+        ratio = ballot.votes * ballot.grid.n_steps / variance**0.5
+        assert (
+            gaussian_delta(float(epsilon), ratio)
+            <= 1e-5
+            < gaussian_delta(float(epsilon) - 2e-3, ratio)
+        )
+
+
+def test_worst_key_decides(one_number):
+    parameters = one_number.reservation["parameters"]
+    both = second_guarantee(parameters, [(100, 1000), (5, 50)])
+    each = [second_guarantee(parameters, [sizes]) for sizes in ((100, 1000), (5, 50))]
+    for row, first, second in zip(both, *each, strict=True):
+        assert row["epsilon_optin"] == max(first["epsilon_optin"], second["epsilon_optin"])
+        assert row["epsilon_clients"] == max(first["epsilon_clients"], second["epsilon_clients"])

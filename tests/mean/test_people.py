@@ -1,0 +1,133 @@
+"""Who counts in a mean, with which number, and what they pay."""
+
+import math
+
+import pytest
+from pydantic import ValidationError
+
+import tasks.number_log
+from tasks.groups import NUMBERS, SQUARES, SUMS
+from tasks.ledger import Ledger
+from tasks.log_files import BadInput
+from tasks.policy import EPSILON_UNITS, Policy, set_policy
+from tasks.refusals import BudgetRefused
+from tests.mean.support import (
+    everybodys_values,
+    request_for,
+    reserve_mean,
+    usual_people,
+    usual_rows,
+    write_numbers,
+    write_roster,
+)
+from tests.release.support import spent_by_account
+
+
+def differing(before: dict, after: dict) -> list[tuple]:
+    """Return the numbers that changed; everybody must be in their place."""
+    assert {group: len(found) for group, found in before.items()} == {
+        group: len(found) for group, found in after.items()
+    }
+    return [
+        (old, new)
+        for group in before
+        for old, new in zip(before[group], after[group], strict=True)
+        if old != new
+    ]
+
+
+@pytest.mark.parametrize("per_person", ["sum", "mean", "max", "count"])
+def test_replacing_a_persons_rows_changes_their_number_alone(home, root, roster, per_person):
+    """Whatever they are replaced by: the sensitivity that all noise is made for.
+
+    Thirds are no floats, so that sums in another order would differ in their last digit.
+    """
+    thirds = [(person, str(int(person) / 3000)) for person, _ in usual_rows()[:-2]]
+    settings = {
+        "roster": roster, "by": "country", "per_person": per_person, "epsilon": 1,
+    }  # fmt: skip
+    log = write_numbers(root / "log.csv", thirds)
+    before = everybodys_values(reserve_mean(request_for(log, **settings), home))
+    n_changed = 0
+    for number, rows in enumerate(
+        ([], ["1e300"] * 50, ["-1e300", "7"], ["", "nan", "inf", "x"], ["5"] * 3000)
+    ):
+        # In front of everybody, where they move all the others' rows.
+        others = [row for row in thirds if row[0] != "5"]
+        write_numbers(log, [("5", value) for value in rows] + others)
+        request = request_for(log, product=f"p{number}", **settings)
+        after = everybodys_values(reserve_mean(request, home))
+        changed = differing(before, after)
+        assert len(changed) <= 1
+        for (old_key, _), (new_key, new) in changed:
+            n_changed += 1
+            assert old_key == new_key
+            assert math.isfinite(new)
+    assert n_changed >= 4  # two rows of one kind count as much as two of another
+
+
+def test_members_without_rows_count_as_zero_and_strangers_do_not_count(home, root, log):
+    people = {"0": (1, "DE"), "1": (1, "DE"), "3": (0, "DE"), "absent": (0, "DE"), "x": (0, "")}
+    roster = write_roster(root / "roster.csv", people)
+    run = reserve_mean(request_for(log, roster=roster, min_group_size=1), home)
+    found = everybodys_values(run)
+    assert sorted(value for _, value in found[SUMS]) == pytest.approx([2, 6])
+    assert sorted(value for _, value in found[NUMBERS]) == pytest.approx([0, 0, 6])
+
+
+def test_opt_in_people_pay_epsilon_for_sums_and_squares_together(home, log, roster):
+    """A share that is no whole number of the ledger's units loses nothing and adds nothing."""
+    request = request_for(log, roster=roster, epsilon=0.7, variance_share=1 / 3)
+    run = reserve_mean(request, home)
+    groups = run.reservation["groups"]
+    assert groups[SUMS]["members"] == groups[SQUARES]["members"] == 180
+    assert groups[NUMBERS]["members"] == 720
+    assert groups[SUMS]["epsilon_nano"] + groups[SQUARES]["epsilon_nano"] == 700_000_000
+    assert groups[SQUARES]["epsilon_nano"] == 700_000_000 // 3
+    assert set(spent_by_account(home).values()) == {(700_000_000, 0)}
+
+
+def test_refusal_names_what_both_groups_of_opt_in_people_cost(home, log):
+    reserve_mean(request_for(log), home)
+    set_policy(Ledger(home.ledger), Policy.of(7, 0, None))
+    with pytest.raises(BudgetRefused, match=r"asked \(epsilon 4, delta 0\); remaining \(epsilon 3"):
+        reserve_mean(request_for(log, product="second"), home)
+    assert set(spent_by_account(home).values()) == {(4 * EPSILON_UNITS, 0)}
+
+
+def test_keys_of_few_people_have_no_mean_and_pay_nothing(home, root, log):
+    people = usual_people() | {"0": (1, "ZZ"), "3": (0, "ZZ"), "6": (0, "YY"), "9": (0, "")}
+    roster = write_roster(root / "roster.csv", people)
+    run = reserve_mean(request_for(log, roster=roster, by="country", min_group_size=3), home)
+    assert sum(run.reservation["groups"][g]["members"] for g in (SUMS, NUMBERS)) == 900 - 4
+    assert len(spent_by_account(home)) == 900 - 4
+
+
+def test_too_many_keys_are_refused_before_anybody_pays_and_again(home, root, log, monkeypatch):
+    monkeypatch.setattr(tasks.number_log, "MAX_KEYS", 2)
+    roster = write_roster(root / "roster.csv", usual_people())
+    for _ in range(2):
+        with pytest.raises(BadInput, match="more than 2 different values"):
+            reserve_mean(request_for(log, roster=roster, by="country"), home)
+    assert spent_by_account(home) == {}
+
+
+@pytest.mark.parametrize(
+    ("settings", "fault"),
+    [
+        ({"by": "country"}, "give a roster"),
+        ({"upper": 0}, "greater than 0"),
+        ({"delta": 1e-5}, "0 without Gaussian"),
+        ({"noise": "gaussian", "delta": 0}, "above 0 for Gaussian"),
+        ({"weight": "known-variance"}, "known_sd"),
+        ({"known_sd": 1.0}, "known_sd"),
+        ({"weight": "naive", "variance_share": 0.1}, "must be 0 unless"),
+        ({"one_number": True, "noise": "laplace"}, "noise gaussian and report gaussian"),
+        ({"one_number": True, "weight": "estimated-variance"}, "does not depend on the log"),
+        ({"variance_share": 1e-30}, "epsilon"),
+        ({"epsilom": 1}, "Extra inputs"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused_in_words(log, settings, fault):
+    with pytest.raises(ValidationError, match=fault):
+        request_for(log, **settings)

@@ -1,0 +1,124 @@
+"""Verification of means: of every byte, and of what a publisher with the key could change."""
+
+import hashlib
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tasks.checks import VerificationFailed
+from tasks.keys import Keyring
+from tasks.manifest import manifest_bytes, signed_bytes
+from tasks.mean_label import write_label
+from tasks.measurements import FILES
+from tasks.release_files import jsonl_bytes, parquet_bytes
+from tasks.verify import verify_publication, verify_release
+from tests.publish.spoiling import require_every_change_to_be_seen
+
+PUBLIC = ["means.parquet", "means.jsonl", "label.md", "manifest.json", "manifest.sig"]
+
+
+def test_honest_release_passes_with_its_measurements(run, folder, key):
+    names = [check.name for check in verify_publication(run.home, folder, key)]
+    assert names[-1] == "recomputed"
+    assert len(names) == 8
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_no_byte_can_be_changed(folder, key, name):
+    require_every_change_to_be_seen(folder / name, key)
+
+
+class Publisher:
+    """Somebody with the home's own key, who signs something else."""
+
+    def __init__(self, run, folder):
+        self._run, self.folder = run, folder
+        self.manifest = json.loads((folder / "manifest.json").read_bytes())
+
+    def sign(self, rows=None):
+        """Publish these rows in place of the others, the label that fits, and this manifest."""
+        if rows is not None:
+            schema = pq.read_schema(self.folder / "means.parquet").remove_metadata()
+            table = pa.Table.from_pylist(rows, schema=schema)
+            self.write("means.parquet", parquet_bytes(table))
+            self.write("means.jsonl", jsonl_bytes(table, self.manifest["decimals"]))
+        self.write("label.md", write_label(self.manifest).encode())
+        data = manifest_bytes(self.manifest)
+        (self.folder / "manifest.json").write_bytes(data)
+        signature = Keyring.open(self._run.home).signing.sign(signed_bytes(data))
+        (self.folder / "manifest.sig").write_bytes(signature)
+
+    def write(self, name, data):
+        facts = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        (self.folder / name).write_bytes(data)
+        self.manifest["files"][name] = facts
+
+    @property
+    def rows(self):
+        return pq.read_table(self.folder / "means.parquet").to_pylist()
+
+
+@pytest.fixture
+def publisher(run, folder):
+    return Publisher(run, folder)
+
+
+def refused(publisher, key, match, run=None):
+    publisher.sign()
+    with pytest.raises(VerificationFailed, match=match):
+        verify_release(publisher.folder, key, measurements=run.folder if run else None)
+
+
+def test_a_cheaper_promise_than_the_parameters_cost_is_seen(publisher, key):
+    publisher.manifest["guarantees"]["sums"]["epsilon_nano"] -= 1
+    refused(publisher, key, "not what the parameters cost")
+
+
+def test_other_parameters_than_the_noise_has_are_seen(publisher, key):
+    publisher.manifest["parameters"]["upper"] = "1"
+    refused(publisher, key, "noise is not the one|no measurement gives")
+
+
+def test_a_smaller_second_guarantee_is_seen(publisher, key):
+    stated = publisher.manifest["second_guarantee"]
+    other = {"coalition": "0", "epsilon_optin": "0.1", "epsilon_clients": "0.1", "delta": "1e-05"}
+    publisher.manifest["second_guarantee"] = [other, *stated[1:]] if stated else [other]
+    refused(publisher, key, "second guarantee is not the one")
+
+
+def test_other_group_sizes_change_the_second_guarantee_or_the_recomputation(publisher, key, run):
+    rows = publisher.rows
+    rows[0]["clients"] += 10_000
+    publisher.sign(rows)
+    with pytest.raises(VerificationFailed, match=r"second guarantee|not what the measurements"):
+        verify_release(publisher.folder, key, measurements=run.folder)
+
+
+@pytest.mark.parametrize(("column", "moved"), [("mean", 50.0), ("ci_low", 9.9), ("ci_high", -9.9)])
+def test_rows_that_no_measurement_gives_are_seen_without_measurements(
+    publisher, key, column, moved
+):
+    rows = publisher.rows
+    rows[0][column] = round(rows[0][column] + moved, 4)
+    publisher.sign(rows)
+    with pytest.raises(VerificationFailed, match="no measurement gives"):
+        verify_release(publisher.folder, key)
+
+
+def test_a_mean_that_was_moved_a_little_is_recomputed(publisher, key, run):
+    rows = publisher.rows
+    rows[0]["mean"] = round((rows[0]["mean"] + rows[0]["ci_high"]) / 2, 4)
+    publisher.sign(rows)
+    verify_release(publisher.folder, key)
+    with pytest.raises(VerificationFailed, match="not what the measurements give"):
+        verify_release(publisher.folder, key, measurements=run.folder)
+
+
+def test_another_cross_check_or_measurement_is_seen(publisher, key, run):
+    publisher.manifest["cross_check"] = {"compared": 1, "p_value": "0.77"}
+    refused(publisher, key, "cross-check", run)
+    path = run.folder / FILES["sums"]
+    path.write_bytes(path.read_bytes() + b" ")
+    refused(publisher, key, "not the measurement that the manifest names", run)
