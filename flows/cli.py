@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from flows import cli_mean, cli_plan, cli_release, cli_study, cli_zealous
+from flows import cli_kmeans, cli_mean, cli_plan, cli_release, cli_study, cli_zealous
 from flows.cli_ledger import keys_app, ledger_app
 from flows.terminal import FAILED, HomeOption, JsonOption, explained
 from hybriddp.params import HIGH_UTILITY, BlenderParams
@@ -33,6 +33,7 @@ cli_plan.register(app)
 cli_study.register(app)
 cli_zealous.register(app)
 cli_mean.register(app)
+cli_kmeans.register(app)
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(keys_app, name="keys")
 

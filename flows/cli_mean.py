@@ -1,10 +1,9 @@
 """`hybriddp mean`: the mean of a number that every person has."""
 
 import json
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -12,13 +11,11 @@ from rich.table import Table
 
 from flows import options
 from flows.environment import configure
-from flows.running import say_published, settings_from, with_progress
+from flows.running import promise, say_published, settings_from, with_progress
 from flows.terminal import HomeOption, JsonOption, explained
-from tasks.groups import NUMBERS, people_of
 from tasks.mean import identify
 from tasks.mean_request import MeanRequest
 from tasks.outcome import Outcome
-from tasks.policy import Charge
 from tasks.shelf import read_rows
 
 _SHOWN = 20
@@ -115,7 +112,7 @@ def show_means(folder: Path, n_checks: int) -> None:
     console.print(table)
     if manifest["rows"]["means"] > _SHOWN:
         console.print(f"... and {manifest['rows']['means'] - _SHOWN} more")
-    console.print(f"\n{_promise(manifest['guarantees'])}.", soft_wrap=True)
+    console.print(f"\n{promise(manifest['guarantees'])}.", soft_wrap=True)
     for row in manifest["second_guarantee"] or ():
         console.print(
             f"Against those who see only this release, and {float(row['coalition']):.0%} of the "
@@ -129,19 +126,6 @@ def show_means(folder: Path, n_checks: int) -> None:
         f"Published in {folder}",
         soft_wrap=True,
     )
-
-
-def _promise(guarantees: Mapping[str, Mapping[str, Any]]) -> str:
-    """Say what everybody pays; opt-in people may be in two groups."""
-    parts = []
-    for together in people_of(guarantees):
-        paid = [guarantees[group] for group in together]
-        charge = Charge(
-            sum(terms["epsilon_nano"] for terms in paid), sum(terms["delta_atto"] for terms in paid)
-        )
-        who = "clients" if together[0] == NUMBERS else "opt-in people"
-        parts.append(f"{charge} for each of {paid[0]['people']:,} {who}")
-    return ", ".join(parts)
 
 
 def register(app: typer.Typer) -> None:

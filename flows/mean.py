@@ -4,17 +4,15 @@ from prefect import flow
 
 from flows.sign_off import wait_for_sign_off
 from tasks.mean_orchestrated import (
-    choose_people,
     draw_reports,
     draw_squares,
     draw_sums,
     identify,
-    ingest,
-    judge_log,
     judge_means,
     publish,
 )
 from tasks.mean_request import MeanRequest
+from tasks.number_orchestrated import choose_people, ingest, judge_log
 from tasks.orchestrated import discard_private_tables, reserve
 from tasks.outcome import Outcome
 

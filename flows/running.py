@@ -12,10 +12,12 @@ from rich.console import Console
 from flows.terminal import Progress
 from hybriddp.errors import require
 from tasks.checks import Check
+from tasks.groups import ANSWERS, NUMBERS, people_of
 from tasks.home import Home
 from tasks.keys import read_public_key
 from tasks.log_files import BadInput
 from tasks.outcome import Outcome
+from tasks.policy import Charge
 from tasks.verify import own_measurements, verify_release
 
 # What a command takes that is no setting of a request.
@@ -104,3 +106,16 @@ def verify_folder(
         measurements=measurements,
         may_be_expired=may_be_expired,
     )
+
+
+def promise(guarantees: Mapping[str, Mapping[str, Any]]) -> str:
+    """Say what everybody pays; opt-in people may be in two groups."""
+    parts = []
+    for together in people_of(guarantees):
+        paid = [guarantees[group] for group in together]
+        charge = Charge(
+            sum(terms["epsilon_nano"] for terms in paid), sum(terms["delta_atto"] for terms in paid)
+        )
+        who = "clients" if together[0] in (NUMBERS, ANSWERS) else "opt-in people"
+        parts.append(f"{charge} for each of {paid[0]['people']:,} {who}")
+    return ", ".join(parts)

@@ -22,6 +22,7 @@ from hybriddp.events import (
     OptinHistogram,
     SubsetReport,
 )
+from hybriddp.kmeans_events import ClusterReport, ClusterSums
 from hybriddp.mean_events import BoundedReport, BoundedSum
 from hybriddp.response import LawPair
 
@@ -110,6 +111,11 @@ def _loss_distribution(event: Event) -> "PrivacyLossDistribution":
             return _from_pairs(event.neighbour_laws())
         case BoundedSum() | BoundedReport():
             return _worst_of(event.budget.epsilon, event.budget.delta)
+        case ClusterSums():
+            return _worst_of(event.iteration_epsilon).self_compose(event.n_iterations)
+        case ClusterReport():
+            responses = _from_pairs(event.response_laws()).self_compose(event.n_iterations)
+            return _worst_of(event.point_epsilon).compose(responses)
 
 
 def _noisy_counts(scale: float, l1_sensitivity: int) -> "PrivacyLossDistribution":

@@ -15,6 +15,7 @@ from typing import ClassVar
 from hybriddp.errors import require, require_count, require_one_of
 from hybriddp.event_rules import REPLACE_ONE_SENSITIVITY, Neighbours, check_noise
 from hybriddp.exact import EXACT, UPWARDS, exp, float_above
+from hybriddp.kmeans_events import ClusterReport, ClusterSums
 from hybriddp.mean_events import BoundedReport, BoundedSum
 from hybriddp.params import Budget
 from hybriddp.response import LawPair, RandomizedResponse, two_stage_neighbour_laws, worst_delta
@@ -261,8 +262,10 @@ Event = (
     | ItemHistogram
     | BoundedSum
     | BoundedReport
+    | ClusterSums
+    | ClusterReport
 )
 EVENT_TYPES: tuple[type, ...] = (
     HeadListDraw, OptinHistogram, ClientReport, SubsetReport, ItemHistogram, BoundedSum,
-    BoundedReport,
+    BoundedReport, ClusterSums, ClusterReport,
 )  # fmt: skip

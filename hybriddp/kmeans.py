@@ -1,5 +1,8 @@
 """Hybrid k-means (MEAN20 section 7 and Algorithm 1 of Appendix E), with its two baselines.
 
+This is the studies' half; `kmeans_release` has what a release draws, and `kmeans_tables` what both
+make of noisy tables.
+
 Points lie in [0, m]^d. Trusted users T hand theirs to the curator. Local users L send one noisy
 point and then, in each of tau iterations, a randomized response about the cluster nearest to
 them. Every iteration moves a cluster's centre to the blend of both groups' noisy means. The
@@ -27,45 +30,14 @@ Where we read or change the printed pseudocode:
   one lies. The paper says nothing; the rule is the same for all three algorithms.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import numpy as np
 
 from hybriddp.arrays import FloatArray
 from hybriddp.errors import require
-from hybriddp.kmeans_noise import NoiseSource, SimulatedNoise, response_law, undo_lies
+from hybriddp.kmeans_noise import NoiseSource, SimulatedNoise
 from hybriddp.kmeans_points import count_and_sum, nearest_centres
-from hybriddp.kmeans_setting import NOISE_OF_MEAN, KMeansSetting
-
-_LEAST_COUNT = 1.0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Clustering:
-    """The centres (K, d) of every iteration, the first ones included: (tau + 1, K, d).
-
-    Local users answer with the trace before their eyes, so the accounting covers all of it.
-    """
-
-    trace: FloatArray
-
-    @property
-    def centres(self) -> FloatArray:
-        """The final ones."""
-        last: FloatArray = self.trace[-1]
-        return last
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Means:
-    """One group's view of the clusters: noisy means (K, d) and 1/variance of their noise (K,).
-
-    A precision of 0 means that the group has nothing to say about the cluster.
-    """
-
-    means: FloatArray
-    precisions: FloatArray
+from hybriddp.kmeans_setting import KMeansSetting
+from hybriddp.kmeans_tables import Clustering, ClusterTable, iterate
 
 
 def hybrid_kmeans(
@@ -122,86 +94,59 @@ def cluster(
         f"{len(centres)} for {setting.n_clusters}",
         "choose as many as n_clusters",
     )
-    groups: list[_TrustedGroup | _LocalGroup] = []
-    for kind, points in ((_TrustedGroup, trusted), (_LocalGroup, local)):
-        if points is not None:
-            checked = _checked(points, setting, "points", centres.shape[1])
-            groups.append(kind(checked, setting, noise))
-    require(bool(groups), "a clustering needs a group", "none", "give trusted or local points")
-    trace = [centres]
-    for _ in range(setting.n_iterations):
-        trace.append(_blend([group.means(trace[-1]) for group in groups], trace[-1]))
-    return Clustering(np.stack(trace))
+    require(
+        trusted is not None or local is not None,
+        "a clustering needs a group",
+        "none",
+        "give trusted or local points",
+    )
+    n_dimensions = centres.shape[1]
+    of_trusted = of_local = None
+    if trusted is not None:
+        points = _checked(trusted, setting, "points", n_dimensions)
+        of_trusted = _TrustedGroup(points, setting, noise).measure
+    if local is not None:
+        points = _checked(local, setting, "points", n_dimensions)
+        of_local = _LocalGroup(points, setting, noise).measure
+    tables = setting.of_tables(n_dimensions)
+    return iterate(of_trusted, of_local, centres, setting.n_iterations, tables)
 
 
 class _TrustedGroup:
     """The curator's side: lines 6, 9 and 10."""
 
     def __init__(self, points: FloatArray, setting: KMeansSetting, noise: NoiseSource) -> None:
-        self._points, self._setting, self._noise = points, setting, noise
+        self._points, self._noise = points, noise
+        self._scale = setting.curator_scale(points.shape[1])
 
-    def means(self, centres: FloatArray) -> _Means:
-        """Return T's means of the clusters around these centres.
+    def measure(self, centres: FloatArray) -> ClusterTable:
+        """Return T's noisy table of the clusters around these centres.
 
         Privacy claim: none by itself; see `cluster`.
         """
-        scale = self._setting.curator_scale(centres.shape[1])
         labels = nearest_centres(self._points, centres)
         counts, sums = count_and_sum(self._points, labels, len(centres))
-        counts = counts + self._noise.laplace(counts.shape, scale)
-        sums = sums + self._noise.laplace(sums.shape, scale)
-        # Line 13. The noise of the count moves the mean, too, by Y_1/N times the mean; PWH leaves
-        # that out, and so do we.
-        divisor = counts if self._setting.weight == NOISE_OF_MEAN else np.ones_like(counts)
-        return _means(counts, sums, divisor**2 / float(2 * scale**2), self._setting)
+        counts = counts + self._noise.laplace(counts.shape, self._scale)
+        return ClusterTable(counts, sums + self._noise.laplace(sums.shape, self._scale))
 
 
 class _LocalGroup:
-    """The local users' side, and what the curator makes of it: lines 4, 7, 11 and 12."""
+    """The local users' side, and what the curator adds up of it: lines 4, 7, 11 and 12."""
 
     def __init__(self, points: FloatArray, setting: KMeansSetting, noise: NoiseSource) -> None:
-        self._points, self._setting, self._noise = points, setting, noise
-        self._scale = setting.report_scale(points.shape[1])
+        self._points, self._noise, self._epsilon = points, noise, setting.response_epsilon
+        scale = setting.report_scale(points.shape[1])
         # Drawn transposed, so that a coordinate's column of reports is contiguous.
-        self._reports = (points.T + noise.laplace(points.T.shape, self._scale)).T
+        self._reports = (points.T + noise.laplace(points.T.shape, scale)).T
 
-    def means(self, centres: FloatArray) -> _Means:
-        """Return L's means; with `debias`, of unbiased counts and sums.
-
-        `undo_lies` gives a report the factor (1 - q)/(p - q) in the cluster that its user named
-        and -q/(p - q) in all others; the sum of their squares counts how many Laplace noises a
-        cluster's sum carries. The paper's estimator is the same with p = 1, q = 0.
+    def measure(self, centres: FloatArray) -> ClusterTable:
+        """Return L's table: of the reported points, by the cluster that their users name.
 
         Privacy claim: none by itself; see `cluster`.
         """
-        n_clusters, epsilon = len(centres), self._setting.response_epsilon
         truth = nearest_centres(self._points, centres)
-        labels = self._noise.respond(truth, n_clusters, epsilon)
-        counts, sums = count_and_sum(self._reports, labels, n_clusters)
-        p, q = response_law(n_clusters, epsilon) if self._setting.debias else (1.0, 0.0)
-        n_noises = (counts * (1 - q) ** 2 + (counts.sum() - counts) * q**2) / (p - q) ** 2
-        counts, sums = undo_lies(counts, p, q), undo_lies(sums, p, q)
-        variances = np.where(n_noises > 0, n_noises, 1.0) * float(2 * self._scale**2)
-        return _means(counts, sums, counts**2 / variances, self._setting)
-
-
-def _means(
-    counts: FloatArray, sums: FloatArray, precisions: FloatArray, setting: KMeansSetting
-) -> _Means:
-    """Divide sums by counts where there is enough to divide by."""
-    is_known = counts >= _LEAST_COUNT
-    means = sums / np.where(is_known, counts, 1.0)[:, None]
-    return _Means(np.clip(means, 0.0, setting.largest), np.where(is_known, precisions, 0.0))
-
-
-def _blend(views: Sequence[_Means], old: FloatArray) -> FloatArray:
-    """Weigh every group by 1/variance of its noise: w_PWH of Definition 5.3; lines 14 and 15."""
-    precision = np.sum([view.precisions for view in views], axis=0)[:, None]
-    weighted = np.sum([view.precisions[:, None] * view.means for view in views], axis=0)
-    blend: FloatArray = np.where(
-        precision > 0, weighted / np.where(precision > 0, precision, 1), old
-    )
-    return blend
+        named = self._noise.respond(truth, len(centres), self._epsilon)
+        return ClusterTable(*count_and_sum(self._reports, named, len(centres)))
 
 
 def _checked(

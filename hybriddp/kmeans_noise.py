@@ -1,4 +1,4 @@
-"""The random parts of k-means behind one small seam, so that a release can draw them exactly."""
+"""The random parts of k-means behind one small seam, so that a test can tell them what to draw."""
 
 import math
 from dataclasses import dataclass
@@ -13,9 +13,7 @@ from hybriddp.arrays import FloatArray, IntArray
 class NoiseSource(Protocol):
     """What `kmeans.cluster` draws; scales and budgets arrive as exact fractions.
 
-    An exact source returns multiples of a grid's unit 2^-g: integer noise of scale 2^g b, divided
-    by 2^g. With points on that grid all counts, sums and reports are such multiples, too, and
-    floats below 2^53 units add them without rounding.
+    A release does not come here: `kmeans_release` measures integers.
     """
 
     def laplace(self, shape: tuple[int, ...], scale: Fraction) -> FloatArray:

@@ -1,7 +1,7 @@
 """Points and centres: which is nearest, how far off, and what a cluster adds up to.
 
 Arrays of points are (n, d). Nothing of size (n, K, d) is built; columns in Fortran order are
-fastest.
+fastest. Integer points and centres are compared in integers, without any rounding.
 """
 
 import numpy as np
@@ -12,7 +12,10 @@ from hybriddp.arrays import FloatArray, IntArray
 _CHUNK = 1 << 14
 
 
-def nearest_centres(points: FloatArray, centres: FloatArray) -> IntArray:
+Points = FloatArray | IntArray
+
+
+def nearest_centres(points: Points, centres: Points) -> IntArray:
     """Return the number of the centre nearest to every point, the first of equals.
 
     Privacy claim: none; the result is as private as the points.
@@ -31,9 +34,10 @@ def within_cluster_squares(points: FloatArray, centres: FloatArray) -> float:
     return max(float(np.einsum("ij,ij->", points, points) + scores.sum()), 0.0)
 
 
-def _nearest(points: FloatArray, centres: FloatArray) -> tuple[IntArray, FloatArray]:
+def _nearest(points: Points, centres: Points) -> tuple[IntArray, Points]:
     """Return the nearest centre z and its score |z|^2 - 2xz, the squared distance less |x|^2."""
-    labels, best = np.zeros(len(points), dtype=np.int64), np.empty(len(points))
+    labels = np.zeros(len(points), dtype=np.int64)
+    best = np.empty(len(points), dtype=np.result_type(points, centres))
     squares, columns = np.einsum("ij,ij->i", centres, centres)[:, None], points.T
     for start in range(0, len(points), _CHUNK):
         chunk = slice(start, start + _CHUNK)
@@ -48,10 +52,23 @@ def _nearest(points: FloatArray, centres: FloatArray) -> tuple[IntArray, FloatAr
 def count_and_sum(
     points: FloatArray, labels: IntArray, n_clusters: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the number (K,) and the sum (K, d) of the points with each label.
+    """Return the number (K,) and the sum (K, d) of the points with each label, as floats.
 
     Privacy claim: none; the result is as private as the points.
     """
     counts = np.bincount(labels, minlength=n_clusters).astype(np.float64)
     sums = [np.bincount(labels, column, n_clusters) for column in points.T]
     return counts, np.stack(sums, axis=1)
+
+
+def count_and_sum_exactly(
+    points: IntArray, labels: IntArray, n_clusters: int
+) -> tuple[IntArray, IntArray]:
+    """Return the number (K,) and the sum (K, d) of the integer points with each label.
+
+    Privacy claim: none; the result is as private as the points.
+    """
+    sums = np.zeros((points.shape[1], n_clusters), dtype=np.int64)
+    for total, column in zip(sums, points.T, strict=True):
+        np.add.at(total, labels, column)
+    return np.bincount(labels, minlength=n_clusters).astype(np.int64), sums.T

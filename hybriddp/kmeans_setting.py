@@ -1,10 +1,11 @@
-"""What hybrid k-means is run with, and the noise that follows from it (MEAN20 Algorithm 1)."""
+"""What hybrid k-means is run with, the noise that follows from it, and how tables are read."""
 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
 
 from hybriddp.errors import require, require_count, require_one_of
+from hybriddp.kmeans_noise import response_law
 from hybriddp.params import Budget, exact
 
 # Which neighbours the curator's noise protects: MEAN20's scale covers add/remove only.
@@ -12,6 +13,31 @@ PRINTED, REPLACE_ONE = "printed", "replace-one"
 _SENSITIVITY_FACTOR = {PRINTED: 1, REPLACE_ONE: 2}
 # Whose noise the weight of the trusted group takes for that of its mean.
 NOISE_OF_MEAN, NOISE_OF_SUM = "noise-of-mean", "noise-of-sum"
+
+
+@dataclass(frozen=True, slots=True)
+class TableSetting:
+    """How tables of counts and sums become centres: what is known of their noise, and the rules.
+
+    Everything that is not measured again is here; who has the tables and this can do the rest.
+    """
+
+    curator_variance: float  # 2 b_T^2, of the noise on each of T's counts and sums
+    report_variance: float  # 2 b_L^2, of the noise on each coordinate of a local point
+    p_truth: float  # that a local user names the nearest cluster
+    p_lie: float  # that it names any one other
+    weight: str = NOISE_OF_MEAN
+    debias: bool = True  # undo what lies in randomized responses do to L's counts and sums
+    largest: float = 1.0  # no coordinate is above
+    unit: int = 1  # what a person adds to a count; sums are in this unit, too
+
+    def __post_init__(self) -> None:
+        require_one_of(self.weight, "weight", (NOISE_OF_MEAN, NOISE_OF_SUM))
+
+    @property
+    def reading(self) -> tuple[float, float]:
+        """The p and q by which L's tables are read: the paper takes every response for true."""
+        return (self.p_truth, self.p_lie) if self.debias else (1.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,3 +80,16 @@ class KMeansSetting:
     def response_epsilon(self) -> Fraction:
         """What the noisy point and each of the randomized responses cost a local user."""
         return self.epsilon / (self.n_iterations + 1)
+
+    def of_tables(self, n_dimensions: int) -> TableSetting:
+        """Return how the tables that were measured with this setting are read."""
+        p_truth, p_lie = response_law(self.n_clusters, self.response_epsilon)
+        return TableSetting(
+            float(2 * self.curator_scale(n_dimensions) ** 2),
+            float(2 * self.report_scale(n_dimensions) ** 2),
+            p_truth,
+            p_lie,
+            self.weight,
+            self.debias,
+            self.largest,
+        )

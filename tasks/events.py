@@ -16,6 +16,7 @@ from hybriddp.events import (
     SubsetReport,
 )
 from hybriddp.gaussian import DiscreteGaussian
+from hybriddp.kmeans_events import ClusterReport, ClusterSums
 from hybriddp.mean_events import BoundedReport, BoundedSum, ReportLaw
 from hybriddp.mean_reports import GaussianReport, LaplaceReport
 from hybriddp.mixed_reports import MixedReport
@@ -68,6 +69,10 @@ def to_json(event: Event) -> dict[str, Any]:
             }
         case BoundedReport():
             fields |= {"law": type(event.law).__name__, **_law(event.law)}
+        case ClusterSums():
+            fields |= _clusters(event)
+        case ClusterReport():
+            fields |= {**_clusters(event), "response": _response(event.response)}
         case SubsetReport():
             response = event.response
             fields |= {"response": [response.n_values, response.size, response.truth_words]}
@@ -107,6 +112,11 @@ def from_json(fields: Mapping[str, Any]) -> Event:
             return BoundedSum(_budget(fields), noise, fields["largest"])
         case "BoundedReport":
             return BoundedReport(_budget(fields), _law_from(fields))
+        case "ClusterSums":
+            return ClusterSums(_budget(fields), *_clusters_from(fields))
+        case "ClusterReport":
+            response = RandomizedResponse(*fields["response"])
+            return ClusterReport(_budget(fields), *_clusters_from(fields), response)
         case "SubsetReport":
             return SubsetReport(_budget(fields), SubsetResponse(*fields["response"]))
         case "ClientReport":
@@ -116,6 +126,21 @@ def from_json(fields: Mapping[str, Any]) -> Event:
     raise UnknownEvent(
         "the ledger holds an event that this version does not know; update hybriddp."
     )
+
+
+def _clusters(event: ClusterSums | ClusterReport) -> dict[str, Any]:
+    return {
+        "grid": event.grid,
+        "n_dimensions": event.n_dimensions,
+        "n_iterations": event.n_iterations,
+        "noise_scale": event.noise_scale,
+    }
+
+
+def _clusters_from(fields: Mapping[str, Any]) -> tuple[int, int, int, int]:
+    names = "grid", "n_dimensions", "n_iterations", "noise_scale"
+    grid, n_dimensions, n_iterations, noise_scale = (fields[name] for name in names)
+    return grid, n_dimensions, n_iterations, noise_scale
 
 
 def _law(law: ReportLaw) -> dict[str, Any]:

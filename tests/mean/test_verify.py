@@ -1,20 +1,12 @@
 """Verification of means: of every byte, and of what a publisher with the key could change."""
 
-import hashlib
-import json
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from tasks.checks import VerificationFailed
-from tasks.keys import Keyring
-from tasks.manifest import manifest_bytes, signed_bytes
 from tasks.mean_label import write_label
 from tasks.measurements import FILES
-from tasks.release_files import jsonl_bytes, parquet_bytes
 from tasks.verify import verify_publication, verify_release
-from tests.publish.spoiling import require_every_change_to_be_seen
+from tests.publish.spoiling import Publisher, require_every_change_to_be_seen
 
 PUBLIC = ["means.parquet", "means.jsonl", "label.md", "manifest.json", "manifest.sig"]
 
@@ -30,43 +22,13 @@ def test_no_byte_can_be_changed(folder, key, name):
     require_every_change_to_be_seen(folder / name, key)
 
 
-class Publisher:
-    """Somebody with the home's own key, who signs something else."""
-
-    def __init__(self, run, folder):
-        self._run, self.folder = run, folder
-        self.manifest = json.loads((folder / "manifest.json").read_bytes())
-
-    def sign(self, rows=None):
-        """Publish these rows in place of the others, the label that fits, and this manifest."""
-        if rows is not None:
-            schema = pq.read_schema(self.folder / "means.parquet").remove_metadata()
-            table = pa.Table.from_pylist(rows, schema=schema)
-            self.write("means.parquet", parquet_bytes(table))
-            self.write("means.jsonl", jsonl_bytes(table, self.manifest["decimals"]))
-        self.write("label.md", write_label(self.manifest).encode())
-        data = manifest_bytes(self.manifest)
-        (self.folder / "manifest.json").write_bytes(data)
-        signature = Keyring.open(self._run.home).signing.sign(signed_bytes(data))
-        (self.folder / "manifest.sig").write_bytes(signature)
-
-    def write(self, name, data):
-        facts = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-        (self.folder / name).write_bytes(data)
-        self.manifest["files"][name] = facts
-
-    @property
-    def rows(self):
-        return pq.read_table(self.folder / "means.parquet").to_pylist()
-
-
 @pytest.fixture
 def publisher(run, folder):
-    return Publisher(run, folder)
+    return Publisher(run, folder, write_label)
 
 
 def refused(publisher, key, match, run=None):
-    publisher.sign()
+    publisher.sign(means=publisher.table("means", publisher.rows("means")))
     with pytest.raises(VerificationFailed, match=match):
         verify_release(publisher.folder, key, measurements=run.folder if run else None)
 
@@ -89,9 +51,9 @@ def test_a_smaller_second_guarantee_is_seen(publisher, key):
 
 
 def test_other_group_sizes_change_the_second_guarantee_or_the_recomputation(publisher, key, run):
-    rows = publisher.rows
+    rows = publisher.rows("means")
     rows[0]["clients"] += 10_000
-    publisher.sign(rows)
+    publisher.sign(means=publisher.table("means", rows))
     with pytest.raises(VerificationFailed, match=r"second guarantee|not what the measurements"):
         verify_release(publisher.folder, key, measurements=run.folder)
 
@@ -100,17 +62,17 @@ def test_other_group_sizes_change_the_second_guarantee_or_the_recomputation(publ
 def test_rows_that_no_measurement_gives_are_seen_without_measurements(
     publisher, key, column, moved
 ):
-    rows = publisher.rows
+    rows = publisher.rows("means")
     rows[0][column] = round(rows[0][column] + moved, 4)
-    publisher.sign(rows)
+    publisher.sign(means=publisher.table("means", rows))
     with pytest.raises(VerificationFailed, match="no measurement gives"):
         verify_release(publisher.folder, key)
 
 
 def test_a_mean_that_was_moved_a_little_is_recomputed(publisher, key, run):
-    rows = publisher.rows
+    rows = publisher.rows("means")
     rows[0]["mean"] = round((rows[0]["mean"] + rows[0]["ci_high"]) / 2, 4)
-    publisher.sign(rows)
+    publisher.sign(means=publisher.table("means", rows))
     verify_release(publisher.folder, key)
     with pytest.raises(VerificationFailed, match="not what the measurements give"):
         verify_release(publisher.folder, key, measurements=run.folder)

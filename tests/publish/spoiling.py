@@ -1,10 +1,20 @@
 """What nobody may do to a published file without being seen."""
 
+import hashlib
+import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tasks.checks import VerificationFailed
+from tasks.keys import Keyring
+from tasks.manifest import manifest_bytes, signed_bytes
+from tasks.release_files import jsonl_bytes, parquet_bytes
+from tasks.run import Release
 from tasks.verify import verify_release
 
 
@@ -21,3 +31,42 @@ def require_every_change_to_be_seen(path: Path, key: bytes) -> None:
             verify_release(path.parent, key)
     path.write_bytes(data)
     verify_release(path.parent, key)
+
+
+class Publisher:
+    """Somebody with the home's own key, who signs something else."""
+
+    def __init__(
+        self, run: Release, folder: Path, write_label: Callable[[dict[str, Any]], str]
+    ) -> None:
+        self._run, self.folder, self._write_label = run, folder, write_label
+        self.manifest = json.loads((folder / "manifest.json").read_bytes())
+
+    def sign(self, **tables: pa.Table) -> None:
+        """Publish these tables in place of the others, the label that fits, and this manifest."""
+        for name, table in tables.items():
+            self.manifest["rows"][name] = table.num_rows
+            self.write(f"{name}.parquet", parquet_bytes(table))
+            self.write(f"{name}.jsonl", jsonl_bytes(table, self.manifest.get("decimals", 0)))
+            self.write("label.md", self._write_label(self.manifest).encode())
+        data = manifest_bytes(self.manifest)
+        (self.folder / "manifest.json").write_bytes(data)
+        signature = Keyring.open(self._run.home).signing.sign(signed_bytes(data))
+        (self.folder / "manifest.sig").write_bytes(signature)
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        """Return a published table's rows."""
+        return pq.read_table(self.folder / f"{name}.parquet").to_pylist()
+
+    def table(self, name: str, rows: list[dict[str, Any]]) -> pa.Table:
+        """Return rows as a table; ranks, if it has any, as they stand."""
+        schema = pq.read_schema(self.folder / f"{name}.parquet").remove_metadata()
+        if "rank" in schema.names:
+            rows = [{**row, "rank": rank} for rank, row in enumerate(rows, start=1)]
+        return pa.Table.from_pylist(rows, schema=schema)
+
+    def write(self, name: str, data: bytes) -> None:
+        """Put a file in place of another, and its hash into the manifest."""
+        (self.folder / name).write_bytes(data)
+        facts = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        self.manifest["files"][name] = facts

@@ -19,6 +19,8 @@ import pandas  # noqa: F401 - DuckDB and Arrow import it late, and every child w
 import pyarrow as pa
 
 import tasks.cohorts
+import tasks.kmeans
+import tasks.kmeans_steps
 import tasks.mean
 import tasks.mean_steps
 import tasks.steps
@@ -26,6 +28,7 @@ import tasks.zealous
 import tasks.zealous_steps
 from hybriddp.errors import HybridDPError
 from hybriddp.headlist import HeadListMechanism
+from hybriddp.kmeans_release import KMeansMechanism
 from hybriddp.local import ClientMechanism
 from hybriddp.local_subset import SubsetMechanism
 from hybriddp.mean_clients import ClientMeanMechanism
@@ -35,6 +38,7 @@ from hybriddp.zealous import ZealousMechanism
 from tasks.engine import DuckDBEngine
 from tasks.groups import CLIENTS, HEADLIST, HISTOGRAM
 from tasks.home import Home
+from tasks.kmeans_request import KMeansRequest
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Kind
 from tasks.log_request import LogRequest
@@ -58,6 +62,7 @@ _MECHANISMS = (
     (None, ZealousMechanism),
     (None, BoundedSumMechanism),
     (None, ClientMeanMechanism),
+    (None, KMeansMechanism),
 )
 
 
@@ -183,6 +188,8 @@ def watch_draws(run: LogRun, log: Path) -> None:
 def _found(request: LogRequest, home: Home) -> LogRun:
     if isinstance(request, MeanRequest):
         return tasks.mean.identify(request, home)
+    if isinstance(request, KMeansRequest):
+        return tasks.kmeans.identify(request, home)
     if isinstance(request, ZealousRequest):
         return tasks.zealous.identify(request, home)
     return identify(request, home)
@@ -191,6 +198,8 @@ def _found(request: LogRequest, home: Home) -> LogRun:
 def _run(run: LogRun) -> Path:
     if isinstance(run, tasks.mean.MeanRun):
         return tasks.mean_steps.run_mean(run)
+    if isinstance(run, tasks.kmeans.KMeansRun):
+        return tasks.kmeans_steps.run_kmeans(run)
     if isinstance(run, tasks.zealous.ZealousRun):
         return tasks.zealous_steps.run_zealous(run)
     return tasks.steps.run_release(run)

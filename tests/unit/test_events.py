@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hybriddp.errors import InvalidParameter, UnknownEvent
 from hybriddp.events import EVENT_TYPES, RELAXATIONS, HeadListDraw
 from hybriddp.headlist import HeadListMechanism
+from hybriddp.kmeans_release import KMeansMechanism
 from hybriddp.local import ClientMechanism
 from hybriddp.local_subset import SubsetMechanism
 from hybriddp.mean_clients import REPORT_KINDS, ClientMeanMechanism
@@ -20,6 +21,7 @@ from hybriddp.response import TwoStageResponse
 from hybriddp.zealous import ZealousMechanism
 from tasks.events import from_json, to_json
 
+CLUSTERS = KMeansMechanism.for_budget(Budget("7/3"), n_clusters=4, n_iterations=5, n_dimensions=2)
 EVENTS = [
     HeadListMechanism.for_budget(Budget("4", "1/100000")).event,
     HeadListMechanism.for_budget(Budget("1/3", "1/7000000")).event,
@@ -35,6 +37,8 @@ EVENTS = [
         ClientMeanMechanism.for_budget(Budget("1.3", "1e-6"), kind, 1000).event
         for kind in REPORT_KINDS
     ),
+    CLUSTERS.trusted_event,
+    CLUSTERS.client_event,
     *(
         ZealousMechanism.for_budget(Budget("1/3", "1/1000"), relaxation, 5, 500_000).event
         for relaxation in RELAXATIONS

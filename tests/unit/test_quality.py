@@ -81,6 +81,7 @@ FACTS = {
         "order_is_fixed": True,
         "agreement": 0.3,
     },
+    "clusters": {"n_missing": 0, "n_bytes": 400, "n_impossible": 0, "order_is_fixed": True},
 }
 # What may be null: a log without times has no span, and one number of two groups compares nothing.
 MAY_BE_NULL = {("raw_log", "span_days"), ("means", "agreement")}
@@ -171,6 +172,10 @@ def breaking_cases():
         ("means", "n_impossible", 1),
         ("means", "n_crossed", 1),
         ("means", "agreement", 1e-7),
+        ("clusters", "n_missing", 1),
+        ("clusters", "n_bytes", 0),
+        ("clusters", "n_bytes", 5_000_001),
+        ("clusters", "n_impossible", 1),
     ]:
         yield suite, f"{BETWEEN}({name})", frame(suite, **{name: value}), ()
     yield (
@@ -186,7 +191,7 @@ def breaking_cases():
         frame("release", order_is_fixed=False),
         (),
     )
-    for suite in ("histograms", "means"):
+    for suite in ("histograms", "means", "clusters"):
         yield (
             suite,
             "expect_column_values_to_be_in_set(order_is_fixed)",
@@ -420,6 +425,7 @@ SPOILT = {
     "release": frame("release", total_mass=SECRET, order_is_fixed=SECRET),
     "histograms": frame("histograms", n_rows=SECRET, n_blocked=SECRET, order_is_fixed=SECRET),
     "raw_numbers": frame("raw_numbers", n_rows=SECRET, clamped_share=SECRET),
+    "clusters": frame("clusters", n_missing=SECRET, order_is_fixed=SECRET),
     "means": frame("means", n_rows=SECRET, agreement=SECRET, order_is_fixed=SECRET),
     "head_list": frame("head_list", query=[SECRET] * 3, url=[SECRET] * 3, rank=[SECRET] * 3),
     "trends": frame("trends", query=[SECRET] * 3, probability=[SECRET] * 3),

@@ -1,23 +1,15 @@
 """Verification of histograms: of every byte, and of what a publisher with the key could change."""
 
-import hashlib
-import json
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from hybriddp.search_log import ITEM_KINDS
 from tasks.checks import VerificationFailed
-from tasks.keys import Keyring
-from tasks.manifest import manifest_bytes, signed_bytes
 from tasks.measurements import FILES
-from tasks.release_files import jsonl_bytes, parquet_bytes
 from tasks.verify import verify_publication, verify_release
 from tasks.zealous_label import write_label
 from tasks.zealous_product import describe
-from tests.publish.spoiling import require_every_change_to_be_seen
+from tests.publish.spoiling import Publisher, require_every_change_to_be_seen
 
 PUBLIC = [
     *(f"{kind}.{form}" for kind in ITEM_KINDS for form in ("parquet", "jsonl")),
@@ -50,44 +42,9 @@ def test_no_file_can_be_added_and_no_other_key_will_do(folder, key):
         verify_release(folder, key)
 
 
-class Publisher:
-    """Somebody with the home's own key, who signs something else."""
-
-    def __init__(self, run, folder):
-        self._run, self.folder = run, folder
-        self.manifest = json.loads((folder / "manifest.json").read_bytes())
-
-    def sign(self, **tables):
-        """Publish these tables in place of the others, the label that fits, and this manifest."""
-        for kind, table in tables.items():
-            self.manifest["rows"][kind] = table.num_rows
-            self.write(f"{kind}.parquet", parquet_bytes(table))
-            self.write(f"{kind}.jsonl", jsonl_bytes(table))
-            self.write("label.md", write_label(self.manifest).encode())
-        data = manifest_bytes(self.manifest)
-        (self.folder / "manifest.json").write_bytes(data)
-        signature = Keyring.open(self._run.home).signing.sign(signed_bytes(data))
-        (self.folder / "manifest.sig").write_bytes(signature)
-
-    def rows(self, kind):
-        return pq.read_table(self.folder / f"{kind}.parquet").to_pylist()
-
-    def table(self, kind, rows):
-        """Return rows as a table, ranked as they stand."""
-        schema = pq.read_schema(self.folder / f"{kind}.parquet").remove_metadata()
-        ranked = [{**row, "rank": rank} for rank, row in enumerate(rows, start=1)]
-        return pa.Table.from_pylist(ranked, schema=schema)
-
-    def write(self, name, data):
-        """Put a file in place of another, and its hash into the manifest."""
-        (self.folder / name).write_bytes(data)
-        facts = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-        self.manifest["files"][name] = facts
-
-
 @pytest.fixture
 def publisher(run, folder) -> Publisher:
-    return Publisher(run, folder)
+    return Publisher(run, folder, write_label)
 
 
 def refuse(run, folder, key, words):
