@@ -15,10 +15,15 @@ ITEM_GROUPS = ITEM_KINDS
 
 # A mean's groups: opt-in people are in the sums and, if these are asked for, in the squares.
 SUMS, SQUARES, NUMBERS = "sums", "squares", "numbers"
+# Clusters: opt-in people's points, and what clients answer about theirs.
+POINTS, ANSWERS = "points", "answers"
 
 # All groups in the order of their draws. Those of one tuple share their people, who pay for each;
 # nobody is in groups of two tuples of a release.
-_SHARING = ((HEADLIST,), (HISTOGRAM,), (CLIENTS,), ITEM_GROUPS, (SUMS, SQUARES), (NUMBERS,))
+_SHARING = (
+    (HEADLIST,), (HISTOGRAM,), (CLIENTS,), ITEM_GROUPS, (SUMS, SQUARES), (NUMBERS,), (POINTS,),
+    (ANSWERS,),
+)  # fmt: skip
 ALL_GROUPS = tuple(group for together in _SHARING for group in together)
 
 

@@ -117,18 +117,27 @@ def describe_check(check: CrossCheck) -> dict[str, Any]:
 def _guarantees(reserved: Mapping[str, Any], n_clients: int) -> dict[str, Any]:
     """Return what each group was promised, as the ledger charged it."""
     simulated = reserved["parameters"]["clients"] == "simulate"
-    result = {}
-    for group, terms in reserved["groups"].items():
-        trusts = "the curator (simulated)" if group == CLIENTS and simulated else _TRUSTS[group]
-        result[group] = {
-            "role": _ROLES[group],
-            "people": n_clients if group == CLIENTS else terms["members"],
-            "trusts": trusts,
+    trusts = _TRUSTS | ({CLIENTS: "the curator (simulated)"} if simulated else {})
+    stated = guarantees_of(reserved["groups"], _ROLES, trusts)
+    stated[CLIENTS]["people"] = n_clients
+    return stated
+
+
+def guarantees_of(
+    groups: Mapping[str, Mapping[str, Any]], roles: Mapping[str, str], trusts: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return what each group was promised, as the ledger charged it."""
+    return {
+        group: {
+            "role": roles[group],
+            "people": terms["members"],
+            "trusts": trusts[group],
             "neighbours": NEIGHBOURS,
             "epsilon_nano": terms["epsilon_nano"],
             "delta_atto": terms["delta_atto"],
         }
-    return result
+        for group, terms in groups.items()
+    }
 
 
 def manifest_bytes(manifest: Mapping[str, Any]) -> bytes:

@@ -1,6 +1,5 @@
 """A release of means: the draws from opt-in people's numbers and from clients' reports."""
 
-import json
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,11 +12,11 @@ from hybriddp.arrays import IntArray
 from hybriddp.mean_clients import N_POWERS
 from hybriddp.mean_trusted import squared_differences
 from tasks.groups import NUMBERS, SQUARES, SUMS
-from tasks.home import Home, write_whole
+from tasks.home import Home
 from tasks.mean_estimates import MeanLaws
 from tasks.mean_request import MeanRequest
 from tasks.measurements import draw_once
-from tasks.number_log import NumbersRun, cohort_values
+from tasks.number_log import NumbersRun, cohort_values, note_clamped
 from tasks.run import find_attempt
 
 
@@ -99,9 +98,7 @@ def _place(run: MeanRun, group: str) -> _Placed:
     """Put a group's numbers on the grid, and note in the private zone how many were clamped."""
     found = cohort_values(run, group)
     placed = laws_of(run).grid.place(found.values[:, 0])
-    noted = {"people": len(found.keys), "clamped": placed.n_clamped}
-    path = run.home.quality / run.release_id / f"clamped_{group}.json"
-    write_whole(path, json.dumps(noted).encode() + b"\n", mode=0o600)
+    note_clamped(run, group, len(found.keys), placed.n_clamped)
     return _Placed(found.key_names, found.keys, placed.positions)
 
 

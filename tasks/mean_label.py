@@ -8,7 +8,7 @@ from tasks.groups import SUMS, people_of
 from tasks.label import lifetime_promise, number_of
 from tasks.policy import DELTA_UNITS, EPSILON_UNITS
 
-_RULES = {
+RULES = {
     "sum": "the sum of their rows",
     "mean": "the mean of their rows",
     "max": "the largest of their rows",
@@ -24,16 +24,18 @@ def write_label(facts: Mapping[str, Any]) -> str:
     sections = [
         f"# Privacy label: {facts['product']}, {facts['locale']}, {facts['epoch']}",
         f"This release says what the mean of {parameters['column']} is{by}. A person's number is "
-        f"{_RULES[parameters['per_person']]}, 0 if there is none, and counts as a number between 0 "
+        f"{RULES[parameters['per_person']]}, 0 if there is none, and counts as a number between 0 "
         f"and {upper}, whatever it is. Noise hides everybody's.",
         "| people | who saw their number | epsilon | delta |\n|---|---|---|---|\n"
-        + "\n".join(_row([groups[group] for group in together]) for together in people_of(groups)),
+        + "\n".join(
+            what_people_pay([groups[group] for group in together]) for together in people_of(groups)
+        ),
         "**What the numbers mean** (the first guarantee). Whatever one person's number had been "
         "instead, no release would have become more than e^epsilon times as likely, but for a "
         f"chance of delta. The promise compares {groups[SUMS]['neighbours']}. It holds against "
         "everybody, whatever else they know.",
         *_second(facts["second_guarantee"]),
-        _membership(parameters),
+        membership(parameters),
         lifetime_promise(facts["cap"], "numbers and searches"),
         "**What it does not promise.** It hides a person's number, not that there are people who "
         "have one; a fact about very many people can be learnt without learning about one. How "
@@ -44,7 +46,7 @@ def write_label(facts: Mapping[str, Any]) -> str:
     return "\n\n".join(sections) + "\n"
 
 
-def _row(paid: Sequence[Mapping[str, Any]]) -> str:
+def what_people_pay(paid: Sequence[Mapping[str, Any]]) -> str:
     """Say what the people pay who are in all of these groups."""
     epsilon, delta = (sum(terms[name] for terms in paid) for name in ("epsilon_nano", "delta_atto"))
     roles = ", and ".join(terms["role"] for terms in paid)
@@ -78,13 +80,14 @@ def _coalition(share: str) -> str:
     return "none" if float(share) == 0 else f"{float(share):.0%}"
 
 
-def _membership(parameters: Mapping[str, Any]) -> str:
+def membership(parameters: Mapping[str, Any]) -> str:
+    """Say who takes part, and what of that is not hidden."""
     sentences = []
     if parameters["optin"] != "roster":
         sentences.append(
             "Who takes part was read off the log, so being in the log at all is not protected."
         )
-    if parameters["by"]:
+    if parameters.get("by"):
         sentences.append(
             f"Who belongs to which {parameters['by']} counts as public; how many do is published."
         )

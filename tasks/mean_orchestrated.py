@@ -1,4 +1,4 @@
-"""The steps of a release of means as Prefect tasks; those about the budget are shared."""
+"""The steps of a release of means as Prefect tasks; those about numbers are shared."""
 
 from datetime import UTC, datetime
 
@@ -8,7 +8,7 @@ from prefect.artifacts import create_markdown_artifact, create_table_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.runtime import flow_run
 
-from tasks import mean, mean_product, number_log
+from tasks import mean, mean_product
 from tasks.artifacts import show_gate, show_identity
 from tasks.home import Home
 from tasks.mean import MeanRun
@@ -29,31 +29,6 @@ def identify(request: MeanRequest) -> MeanRun:
     run = guarded("identify", home, lambda: mean.identify(request.at(moment), home))
     show_identity(run)
     return run
-
-
-def _show_ingest(run: MeanRun) -> None:
-    request = run.request
-    create_markdown_artifact(
-        f"Read `{request.log.name}` into DuckDB; a person's number is the {request.per_person} of "
-        f"`{request.column}`, between 0 and {request.upper:g}.",
-        key="hybriddp-ingest",
-        description=f"ingest of {run.release_id}",
-    )
-
-
-def _judge_log(run: MeanRun) -> None:
-    show_gate(run, number_log.judge_log(run), "gate-raw-numbers")
-
-
-def _show_people(run: MeanRun) -> None:
-    request = run.request
-    by = f" A mean for each {request.by} of the roster." if request.by else ""
-    create_markdown_artifact(
-        f"Opted in: {request.optin_source}. Rotation: slot "
-        f"{run.epoch.index % request.rotation} of {request.rotation}.{by}",
-        key="hybriddp-people",
-        description=f"people of {run.release_id}",
-    )
 
 
 def _show_noise(run: MeanRun) -> None:
@@ -86,9 +61,6 @@ def _show_publication(run: MeanRun) -> None:
     )
 
 
-ingest = step("ingest", number_log.ingest, _show_ingest)
-judge_log = step("judge the log", _judge_log)
-choose_people = step("choose people", number_log.choose_people, _show_people)
 draw_sums = step("draw sums", mean.draw_sums, writes_ledger=True)
 draw_squares = step("draw squared differences", mean.draw_squares, writes_ledger=True)
 draw_reports = step("draw client reports", mean.draw_reports, _show_noise, writes_ledger=True)

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from tasks.groups import NUMBERS, SQUARES, SUMS
-from tasks.manifest import NEIGHBOURS, Content
+from tasks.manifest import Content, guarantees_of
 from tasks.mean_estimates import KeyMean, MeanLaws, estimate_means
 from tasks.mean_guarantee import second_guarantee
 from tasks.mean_label import write_label
@@ -86,7 +86,7 @@ def content(release: Release, publication: Mapping[str, Any]) -> Content:
     decimals, means = publication["settings"]["decimals"], means_of(release)
     table = build_table(means, decimals)
     facts = {
-        "guarantees": _guarantees(release.reservation["groups"]),
+        "guarantees": guarantees_of(release.reservation["groups"], _ROLES, _TRUSTS),
         "second_guarantee": second_guarantee(release.reservation["parameters"], sizes_of(table)),
         "noise": describe(release.reservation["parameters"]),
         "cross_check": cross_check(means),
@@ -114,20 +114,6 @@ def cross_check(means: Sequence[KeyMean]) -> dict[str, Any]:
     return {
         "compared": len(compared),
         "p_value": None if p_value is None else f"{p_value:.3g}",
-    }
-
-
-def _guarantees(groups: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    return {
-        group: {
-            "role": _ROLES[group],
-            "people": terms["members"],
-            "trusts": _TRUSTS[group],
-            "neighbours": NEIGHBOURS,
-            "epsilon_nano": terms["epsilon_nano"],
-            "delta_atto": terms["delta_atto"],
-        }
-        for group, terms in groups.items()
     }
 
 

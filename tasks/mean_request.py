@@ -52,6 +52,12 @@ class MeanRequest(NumbersRequest, MeanSettings):
         le=1e15,
         description="Largest number of a person that counts fully; chosen without the log.",
     )
+    by: str | None = Field(
+        None,
+        min_length=1,
+        description="Column of the roster, such as country: a result for each of its values. How "
+        "many people have which is published, so who has which must not be private.",
+    )
     epsilon: float = Field(1.0, gt=0, le=MAX_EPSILON, description="Privacy loss of each person.")
     delta: float = Field(
         0.0,
@@ -124,6 +130,11 @@ class MeanRequest(NumbersRequest, MeanSettings):
     def numbers(self) -> tuple[PersonNumber, ...]:
         """The numbers of each person: one."""
         return (PersonNumber(column=self.column, per_person=self.per_person, upper=self.upper),)
+
+    @property
+    def key_column(self) -> str | None:
+        """The public column of the roster that there is a mean for each value of, if any."""
+        return self.by
 
     @property
     def budget(self) -> Budget:

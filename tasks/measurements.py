@@ -7,7 +7,7 @@ is drawn twice for one charge.
 
 import hashlib
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
@@ -17,7 +17,17 @@ import pyarrow.parquet as pq
 
 from hybriddp.events import Event
 from tasks.events import to_json
-from tasks.groups import CLIENTS, HEADLIST, HISTOGRAM, ITEM_GROUPS, NUMBERS, SQUARES, SUMS
+from tasks.groups import (
+    ANSWERS,
+    CLIENTS,
+    HEADLIST,
+    HISTOGRAM,
+    ITEM_GROUPS,
+    NUMBERS,
+    POINTS,
+    SQUARES,
+    SUMS,
+)
 from tasks.home import write_whole
 from tasks.ledger import LedgerCorrupt
 from tasks.ledger_rules import Kind
@@ -36,6 +46,8 @@ FILES = {
     SUMS: "value_sums.parquet",
     SQUARES: "squared_differences.parquet",
     NUMBERS: "value_reports.parquet",
+    POINTS: "cluster_sums.parquet",
+    ANSWERS: "cluster_reports.parquet",
 }
 
 
@@ -48,33 +60,39 @@ def draw_once(
         count: Reads private data. It runs before the draw starts, so that it may fail for free.
         draw: Adds the noise to what `count` returned.
     """
+    drawn = draw_together(run, {group: event}, count, lambda counted: {group: draw(counted)})
+    return drawn[group]
+
+
+def draw_together(
+    run: Release,
+    events: Mapping[str, Event],
+    count: Callable[[], T],
+    draw: Callable[[T], Mapping[str, pa.Table]],
+) -> dict[str, pa.Table]:
+    """Do the same for groups that are measured in turns: all of them or none."""
     state = run.state
-    if state.has(Kind.DRAWN, group):
-        return load_measurement(run, group)
-    if group in state.burnt_draws:
-        raise BudgetRefused(
-            f"release {run.release_id}, attempt {run.attempt}: the draw from {group} was started "
-            "and never finished. It is spent; pay for a new attempt with --new-attempt."
-        )
-    _require_reserved(run, group, event)
-    _require_counted(run, group)
-    _require_undrawn(run, group)
+    if all(state.has(Kind.DRAWN, group) for group in events):
+        return {group: load_measurement(run, group) for group in events}
+    for group, event in events.items():
+        _require_unburnt(run, group)
+        _require_reserved(run, group, event)
+        _require_counted(run, group)
+        _require_undrawn(run, group)
     counted = count()
-    # The token makes this start ours alone: a second process that writes the same step has
-    # another token, and is refused instead of drawing too.
-    start = {"event": to_json(event), "token": secrets.token_hex(16)}
-    run.ledger.append(Kind.DRAW_STARTED, run.release_id, run.attempt, start, draw=group)
-    data = _to_bytes(draw(counted))
-    path = measurement_path(run, group)
-    write_whole(path, data)
-    run.ledger.append(
-        Kind.DRAWN,
-        run.release_id,
-        run.attempt,
-        {"file": path.name, "sha256": hashlib.sha256(data).hexdigest()},
-        draw=group,
-    )
-    return load_measurement(run, group)
+    for group, event in events.items():
+        # The token makes this start ours alone: a second process that writes the same step has
+        # another token, and is refused instead of drawing too.
+        start = {"event": to_json(event), "token": secrets.token_hex(16)}
+        run.ledger.append(Kind.DRAW_STARTED, run.release_id, run.attempt, start, draw=group)
+    files = {group: _to_bytes(table) for group, table in draw(counted).items()}
+    for group, data in files.items():
+        write_whole(measurement_path(run, group), data)
+    for group, data in files.items():
+        name, digest = measurement_path(run, group).name, hashlib.sha256(data).hexdigest()
+        stored = {"file": name, "sha256": digest}
+        run.ledger.append(Kind.DRAWN, run.release_id, run.attempt, stored, draw=group)
+    return {group: load_measurement(run, group) for group in events}
 
 
 def load_measurement(run: Release, group: str) -> pa.Table:
@@ -93,6 +111,14 @@ def load_measurement(run: Release, group: str) -> pa.Table:
 def measurement_path(run: Release, group: str) -> Path:
     """Return where a group's measurement lies."""
     return run.folder / FILES[group]
+
+
+def _require_unburnt(run: Release, group: str) -> None:
+    if group in run.state.burnt_draws:
+        raise BudgetRefused(
+            f"release {run.release_id}, attempt {run.attempt}: the draw from {group} was started "
+            "and never finished. It is spent; pay for a new attempt with --new-attempt."
+        )
 
 
 def _require_reserved(run: Release, group: str, event: Event) -> None:

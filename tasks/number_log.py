@@ -1,5 +1,6 @@
 """Numbers of people from a log: read, judged, one for each person. Everything here is private."""
 
+import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from hybriddp.arrays import FloatArray, IntArray
 from tasks.cohorts import hex_below, keyed_accounts, rotation_limits
 from tasks.engine import DuckDBEngine, open_warehouse
+from tasks.home import write_whole
 from tasks.ingest import judge_log as judge_metrics
 from tasks.ingest import load_log, require_unchanged, unread_warehouse
 from tasks.log_files import BadInput
@@ -64,7 +66,7 @@ def ingest(run: NumbersRun) -> None:
 
 def _load_keys(engine: DuckDBEngine, run: NumbersRun) -> None:
     """Fill `member_keys`: which member belongs to which result."""
-    roster, by = roster_source(run.request), run.request.by
+    roster, by = roster_source(run.request), run.request.key_column
     if roster is None or by is None:
         engine.step("member_keys", sql="one_key", key=EVERYBODY)
         return
@@ -87,8 +89,8 @@ def choose_people(run: NumbersRun) -> None:
         n_keys = engine.fetch("result_keys").num_rows
     if n_keys > MAX_KEYS:
         raise BadInput(
-            f"the roster's column {run.request.by} has more than {MAX_KEYS} different values; put "
-            "some together. Nobody was charged."
+            f"the roster's column {run.request.key_column} has more than {MAX_KEYS} different "
+            "values; put some together. Nobody was charged."
         )
 
 
@@ -121,3 +123,10 @@ def cohort_values(run: NumbersRun, group: str) -> CohortValues:
         names = engine.fetch("result_keys")["key"].to_pylist()
     keys = table["key"].to_numpy().astype(np.int64)
     return CohortValues(names, keys, np.stack(columns, axis=1))
+
+
+def note_clamped(run: NumbersRun, group: str, n_people: int, n_clamped: int) -> None:
+    """Write down in the private zone how many numbers of a group counted as a limit."""
+    path = run.home.quality / run.release_id / f"clamped_{group}.json"
+    noted = json.dumps({"people": n_people, "clamped": n_clamped})
+    write_whole(path, noted.encode() + b"\n", mode=0o600)

@@ -46,12 +46,6 @@ class NumbersRequest(LogRequest):
     optin_fraction: Share = Field(
         0.05, description="Share of people opted in by keyed hash, if no roster or column says who."
     )
-    by: str | None = Field(
-        None,
-        min_length=1,
-        description="Column of the roster, such as country: a result for each of its values. How "
-        "many people have which is published, so who has which must not be private.",
-    )
 
     @property
     def numbers(self) -> tuple[PersonNumber, ...]:
@@ -76,7 +70,12 @@ class NumbersRequest(LogRequest):
     @property
     def roster_columns(self) -> tuple[str, ...]:
         """The columns that a roster must have."""
-        return (*super().roster_columns, *((self.by,) if self.by else ()))
+        return (*super().roster_columns, *((self.key_column,) if self.key_column else ()))
+
+    @property
+    def key_column(self) -> str | None:
+        """The public column of the roster that there is a result for each value of, if any."""
+        return None
 
     @property
     def optin_source(self) -> str:

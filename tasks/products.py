@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from tasks import head_list_product, mean_product, zealous_product
+from tasks import head_list_product, kmeans_product, mean_product, zealous_product
+from tasks.kmeans_request import STRATEGY as KMEANS
+from tasks.kmeans_request import ClusterSettings
 from tasks.manifest import Content
 from tasks.mean_request import STRATEGY as MEAN
 from tasks.mean_request import MeanSettings
@@ -13,7 +15,7 @@ from tasks.run import Release
 from tasks.zealous_request import STRATEGY as ZEALOUS
 from tasks.zealous_request import HistogramSettings
 
-Settings = PublishSettings | HistogramSettings | MeanSettings
+Settings = PublishSettings | HistogramSettings | MeanSettings | ClusterSettings
 
 
 class Product(Protocol):
@@ -34,7 +36,11 @@ class Product(Protocol):
         """Say in plain words what was promised; `facts` is the manifest without the label."""
 
 
-_PRODUCTS: dict[str, Product] = {ZEALOUS: zealous_product, MEAN: mean_product}
+_PRODUCTS: dict[str, Product] = {
+    ZEALOUS: zealous_product,
+    MEAN: mean_product,
+    KMEANS: kmeans_product,
+}
 
 
 def product_of(parameters: Mapping[str, Any]) -> Product:

@@ -11,11 +11,13 @@ from tasks.cohorts import stopped_accounts
 from tasks.engine import DuckDBEngine, open_warehouse
 from tasks.epochs import Epoch
 from tasks.groups import (
+    ANSWERS,
     CLIENTS,
     HEADLIST,
     HISTOGRAM,
     ITEM_GROUPS,
     NUMBERS,
+    POINTS,
     SQUARES,
     SUMS,
     people_of,
@@ -37,6 +39,8 @@ _NAMES = {
     SUMS: "opt-in people",
     SQUARES: "opt-in people",
     NUMBERS: "clients",
+    POINTS: "opt-in people",
+    ANSWERS: "clients",
 }
 
 

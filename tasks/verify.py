@@ -10,10 +10,11 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasks import verify_head_list, verify_histograms, verify_means
+from tasks import verify_clusters, verify_head_list, verify_histograms, verify_means
 from tasks.checks import Check, VerificationFailed, read_file
 from tasks.home import Home
 from tasks.keys import is_signed
+from tasks.kmeans_request import STRATEGY as KMEANS
 from tasks.manifest import SCHEMA_VERSION, code_version, signed_bytes
 from tasks.mean_request import STRATEGY as MEAN
 from tasks.measurements import FILES
@@ -51,7 +52,11 @@ class Verifier(Protocol):
         """Return the data files that the measurements give; raise VerificationFailed."""
 
 
-_VERIFIERS: dict[str, Verifier] = {ZEALOUS: verify_histograms, MEAN: verify_means}
+_VERIFIERS: dict[str, Verifier] = {
+    ZEALOUS: verify_histograms,
+    MEAN: verify_means,
+    KMEANS: verify_clusters,
+}
 
 
 def _verifier_of(manifest: Mapping[str, Any]) -> Verifier:

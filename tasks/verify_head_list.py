@@ -7,11 +7,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasks.checks import VerificationFailed
+from tasks.checks import VerificationFailed, require_prices
 from tasks.groups import groups_of, prices_of
 from tasks.label import write_label
 from tasks.manifest import describe_check
-from tasks.policy import Charge
 from tasks.postprocess import publish_levels, strategy_of
 from tasks.postprocess_common import Facts
 from tasks.release_files import HEAD_LIST, TRENDS, Tables, build_tables
@@ -34,14 +33,7 @@ def groups(manifest: Mapping[str, Any]) -> tuple[str, ...]:
 
 def check_promise(folder: Path, manifest: Mapping[str, Any]) -> None:
     """See that the guarantees are what the parameters cost."""
-    params = read_params(manifest["parameters"])
-    for group, budget in prices_of(params).items():
-        terms, charge = manifest["guarantees"].get(group), Charge.of(budget)
-        if terms is None or (terms["epsilon_nano"], terms["delta_atto"]) != (
-            charge.epsilon,
-            charge.delta,
-        ):
-            raise VerificationFailed("the guarantees are not what the parameters cost.")
+    require_prices(manifest, prices_of(read_params(manifest["parameters"])))
 
 
 def label(manifest: Mapping[str, Any]) -> str:

@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 
 from hybriddp.errors import HybridDPError
 from hybriddp.params import Budget
-from tasks.checks import VerificationFailed
-from tasks.policy import Charge
+from tasks.checks import VerificationFailed, require_prices
 from tasks.zealous_label import write_label
 from tasks.zealous_product import build_table, describe, files_of, schema_of
 from tasks.zealous_request import ITEM_COLUMNS, part_of
@@ -34,16 +33,14 @@ def check_promise(folder: Path, manifest: Mapping[str, Any]) -> None:
     parameters, guarantees = manifest["parameters"], manifest["guarantees"]
     try:
         whole = Budget(Fraction(parameters["epsilon"]), Fraction(parameters["delta"]))
-        part = Charge.of(part_of(whole, len(parameters["histograms"])))
+        part = part_of(whole, len(parameters["histograms"]))
         described = describe(
             parameters,
             {kind: {**terms, "members": terms["people"]} for kind, terms in guarantees.items()},
         )
     except (HybridDPError, KeyError, TypeError, ValueError):
         raise VerificationFailed("parameters and guarantees are not those of histograms.") from None
-    promised = {(terms["epsilon_nano"], terms["delta_atto"]) for terms in guarantees.values()}
-    if promised != {(part.epsilon, part.delta)} or set(guarantees) != set(groups(manifest)):
-        raise VerificationFailed("the guarantees are not what the parameters cost.")
+    require_prices(manifest, dict.fromkeys(groups(manifest), part))
     if described != manifest["histograms"]:
         raise VerificationFailed("noise and thresholds are not those that keep the promise.")
     for kind, terms in described.items():

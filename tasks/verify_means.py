@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hybriddp.errors import HybridDPError
-from tasks.checks import VerificationFailed
+from tasks.checks import VerificationFailed, require_prices
 from tasks.mean_estimates import MeanLaws, estimate_means
 from tasks.mean_guarantee import second_guarantee
 from tasks.mean_label import write_label
@@ -23,7 +23,6 @@ from tasks.mean_product import (
     sizes_of,
 )
 from tasks.mean_request import prices_of
-from tasks.policy import Charge
 
 FIELDS = {"guarantees", "second_guarantee", "noise", "cross_check", "decimals", "rows"}
 
@@ -40,20 +39,15 @@ def groups(manifest: Mapping[str, Any]) -> tuple[str, ...]:
 
 def check_promise(folder: Path, manifest: Mapping[str, Any]) -> None:
     """See that parameters, both guarantees, noise and rows say one thing."""
-    parameters, guarantees = manifest["parameters"], manifest["guarantees"]
+    parameters = manifest["parameters"]
     table = pq.read_table(folder / f"{TABLE}.parquet")
     try:
-        charges = {group: Charge.of(price) for group, price in prices_of(parameters).items()}
+        prices = prices_of(parameters)
         described, upper = describe(parameters), float(MeanLaws(parameters).grid.upper)
         second = second_guarantee(parameters, sizes_of(table))
     except (HybridDPError, KeyError, TypeError, ValueError):
         raise VerificationFailed("parameters and guarantees are not those of a mean.") from None
-    promised = {
-        group: Charge(terms["epsilon_nano"], terms["delta_atto"])
-        for group, terms in guarantees.items()
-    }
-    if promised != charges:
-        raise VerificationFailed("the guarantees are not what the parameters cost.")
+    require_prices(manifest, prices)
     if described != manifest["noise"]:
         raise VerificationFailed("the noise is not the one that keeps the promise.")
     if second != manifest["second_guarantee"]:

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from tasks.blocklist import blocked_queries, read_blocklist
-from tasks.manifest import NEIGHBOURS, Content
+from tasks.manifest import Content, guarantees_of
 from tasks.measurements import load_measurement
 from tasks.quality import Verdict, judge
 from tasks.release_files import jsonl_bytes, parquet_bytes
@@ -87,7 +87,11 @@ def content(release: Release, publication: Mapping[str, Any]) -> Content:
     tables = tables_of(release, frozenset(publication["blocked"]))
     n_measured = sum(load_measurement(release, kind).num_rows for kind in tables)
     facts = {
-        "guarantees": _guarantees(reserved["groups"]),
+        "guarantees": guarantees_of(
+            reserved["groups"],
+            {kind: f"were counted in the histogram of {kind}" for kind in reserved["groups"]},
+            dict.fromkeys(reserved["groups"], "the curator"),
+        ),
         "histograms": describe(reserved["parameters"], reserved["groups"]),
         "rows": {kind: table.num_rows for kind, table in tables.items()},
         "blocked_items": n_measured - sum(table.num_rows for table in tables.values()),
@@ -115,20 +119,6 @@ def describe(
             "leak": f"{mechanism.event.leak:.3g}",
         }
     return described
-
-
-def _guarantees(groups: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    return {
-        kind: {
-            "role": f"were counted in the histogram of {kind}",
-            "people": terms["members"],
-            "trusts": "the curator",
-            "neighbours": NEIGHBOURS,
-            "epsilon_nano": terms["epsilon_nano"],
-            "delta_atto": terms["delta_atto"],
-        }
-        for kind, terms in groups.items()
-    }
 
 
 def label(release: Release, facts: Mapping[str, Any]) -> str:

@@ -1,0 +1,59 @@
+"""Are published clusters what their measurements give? From public facts alone."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hybriddp.errors import HybridDPError
+from tasks.checks import VerificationFailed, require_prices
+from tasks.clusters import find_clusters
+from tasks.groups import POINTS
+from tasks.kmeans_label import write_label
+from tasks.kmeans_product import SCHEMAS, build_tables, describe, files_of, judged_facts
+from tasks.kmeans_request import prices_of
+
+FIELDS = {"guarantees", "noise", "decimals", "rows"}
+
+
+def schemas(manifest: Mapping[str, Any]) -> dict[str, pa.Schema]:
+    """Return the columns of every published table."""
+    return SCHEMAS
+
+
+def groups(manifest: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the groups that have a measurement."""
+    return tuple(prices_of(manifest["parameters"]))
+
+
+def check_promise(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """See that parameters, guarantees, noise and rows say one thing."""
+    parameters = manifest["parameters"]
+    tables = {name: pq.read_table(folder / f"{name}.parquet") for name in SCHEMAS}
+    try:
+        prices = prices_of(parameters)
+        described = describe(parameters)
+        facts = judged_facts(parameters, tables, manifest["decimals"])
+    except (HybridDPError, KeyError, TypeError, ValueError):
+        raise VerificationFailed("parameters and guarantees are not those of clusters.") from None
+    require_prices(manifest, prices)
+    if described != manifest["noise"]:
+        raise VerificationFailed("the noise is not the one that keeps the promise.")
+    if facts["n_missing"] or facts["n_impossible"] or not facts["order_is_fixed"]:
+        raise VerificationFailed("the tables hold a row that no measurement gives.")
+
+
+def label(manifest: Mapping[str, Any]) -> str:
+    """Write the label again."""
+    return write_label(manifest)
+
+
+def recomputed_files(
+    folder: Path, manifest: Mapping[str, Any], measured: Mapping[str, pa.Table]
+) -> dict[str, bytes]:
+    """Walk from the first centres to the last ones again."""
+    parameters, decimals = manifest["parameters"], manifest["decimals"]
+    found = find_clusters(parameters, measured, manifest["guarantees"][POINTS]["people"])
+    return files_of(build_tables(parameters, found, decimals), decimals)
