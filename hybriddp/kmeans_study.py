@@ -4,7 +4,7 @@ The paper prints neither the centres of its four Gaussians, nor how centres are 
 the range of tau. Ours are named here: the Gaussians stand on the corners of a square whose side is
 a quarter, and first centres are random, whatever the points are: packed or plainly uniform.
 
-Both choices decide who wins; bench/kmeans.py measures them.
+Both choices decide who wins; bench/kmeans.py measures them, and the study mean-kmeans the figure.
 - A lie in a randomized response pulls L's centre towards the middle of all points, by a share of
   its distance from there that no number of users reduces. The wider the square, the worse for LM.
   At a quarter (nine standard deviations between neighbours) each baseline wins one panel, as
@@ -22,7 +22,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from hybriddp.arrays import FloatArray, IntArray
+from hybriddp.arrays import FloatArray
 from hybriddp.errors import require, require_one_of
 from hybriddp.kmeans import hybrid_kmeans, local_kmeans, trusted_kmeans
 from hybriddp.kmeans_points import within_cluster_squares
@@ -34,7 +34,8 @@ ALGORITHMS = (HYBRID, TRUSTED, LOCAL)
 # MEAN20 section 7 and figure 6; the iterations are ours, its axis cannot be read in our copy.
 EPSILON, TRUSTED_FRACTIONS, N_TRIALS = Fraction(7), (0.001, 0.01), 364
 ITERATIONS = (1, 2, 3, 5, 7, 10)
-_STANDARD_DEVIATION, _N_CORNERS = 0.028, 4
+N_CLUSTERS = 4
+_STANDARD_DEVIATION = 0.028
 _N_TRIES, _N_BISECTIONS = 100, 12
 
 
@@ -54,6 +55,19 @@ class Case:
             self.trusted_fraction,
             "both groups need users",
         )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trial:
+    """What all cases of a trial share: first centres, and who is trusted before whom."""
+
+    centres: FloatArray  # (K, d)
+    users: FloatArray  # all points (n, d) in random order; the first ones are those of T
+
+    def split(self, trusted_fraction: float) -> tuple[FloatArray, FloatArray]:
+        """Return the points of T and of L; the users of a smaller T are among a larger one's."""
+        n_trusted = round(trusted_fraction * len(self.users))
+        return self.users[:n_trusted], self.users[n_trusted:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +91,7 @@ def figure_six_cases(
     cases = []
     for n_iterations, noise in itertools.product(iterations, noises):
         setting = KMeansSetting(
-            _N_CORNERS, n_iterations, EPSILON, noise=noise, weight=weight, debias=debias
+            N_CLUSTERS, n_iterations, EPSILON, noise=noise, weight=weight, debias=debias
         )
         cases += [
             Case(algorithm, c, setting)
@@ -96,8 +110,8 @@ def four_gaussians(
     The centres are ours: corners of a square around the middle of the unit square, `side` apart.
     """
     require(0 <= side <= 1, "side must lie between 0 and 1", side, "take the default")
-    corners = 0.5 + side * (np.indices((2, 2)).reshape(2, _N_CORNERS).T - 0.5)
-    noise = rng.normal(0.0, _STANDARD_DEVIATION, (2, _N_CORNERS * n_per_cluster))
+    corners = 0.5 + side * (np.indices((2, 2)).reshape(2, N_CLUSTERS).T - 0.5)
+    noise = rng.normal(0.0, _STANDARD_DEVIATION, (2, N_CLUSTERS * n_per_cluster))
     points = noise.T + np.repeat(corners, n_per_cluster, axis=0)
     return np.asfortranarray(np.clip(points, 0.0, 1.0))
 
@@ -162,40 +176,49 @@ def run_trials(
 
     Privacy claim: none; synthetic data.
     """
-    require_one_of(start, "start", tuple(_STARTS))
     require(
         len({(case.setting.n_clusters, case.setting.upper) for case in cases}) == 1,
         "cases must share n_clusters and upper",
         f"{len(cases)} cases that do not",
         "their trials start from the same centres",
     )
-    return np.array([_run_trial(points, cases, start, rng) for _ in range(n_trials)])
+    setting, squares = cases[0].setting, []
+    for _ in range(n_trials):
+        trial = draw_trial(points, setting, start=start, rng=rng)
+        squares.append([run_case(points, case, trial, rng=rng) for case in cases])
+    return np.array(squares)
 
 
-def _run_trial(
-    points: FloatArray, cases: Sequence[Case], start: str, rng: np.random.Generator
-) -> list[float]:
-    centres = _STARTS[start](cases[0].setting, points.shape[1], rng=rng)
-    order = rng.permutation(len(points))  # who is trusted first: groups are nested
-    groups = {c: _split(points, order, c) for c in {case.trusted_fraction for case in cases}}
-    costs = []
-    for case in cases:
-        trusted, local = groups[case.trusted_fraction]
-        if case.algorithm == HYBRID:
-            found = hybrid_kmeans(trusted, local, centres, case.setting, rng=rng)
-        elif case.algorithm == TRUSTED:
-            found = trusted_kmeans(trusted, centres, case.setting, rng=rng)
-        else:
-            found = local_kmeans(points, centres, case.setting, rng=rng)
-        costs.append(within_cluster_squares(points, found.centres))
-    return costs
+def draw_trial(
+    points: FloatArray,
+    setting: KMeansSetting,
+    *,
+    start: str = PACKED,
+    rng: np.random.Generator,
+) -> Trial:
+    """Draw first centres for as many clusters as the setting has, and the order of the users.
+
+    Privacy claim: none; synthetic data.
+    """
+    require_one_of(start, "start", tuple(_STARTS))
+    centres = _STARTS[start](setting, points.shape[1], rng=rng)
+    # Columns stay contiguous, which is what is fast.
+    return Trial(centres, np.take(points.T, rng.permutation(len(points)), axis=1).T)
 
 
-def _split(points: FloatArray, order: IntArray, fraction: float) -> tuple[FloatArray, FloatArray]:
-    """Return the points of T and of L; columns stay contiguous, which is what is fast."""
-    n_trusted = round(fraction * len(points))
-    trusted, local = order[:n_trusted], order[n_trusted:]
-    return np.take(points.T, trusted, axis=1).T, np.take(points.T, local, axis=1).T
+def run_case(points: FloatArray, case: Case, trial: Trial, *, rng: np.random.Generator) -> float:
+    """Return the within-cluster sum of squares over all points, in one trial of a case.
+
+    Privacy claim: none; synthetic data.
+    """
+    trusted, local = trial.split(case.trusted_fraction)
+    if case.algorithm == HYBRID:
+        found = hybrid_kmeans(trusted, local, trial.centres, case.setting, rng=rng)
+    elif case.algorithm == TRUSTED:
+        found = trusted_kmeans(trusted, trial.centres, case.setting, rng=rng)
+    else:
+        found = local_kmeans(points, trial.centres, case.setting, rng=rng)
+    return within_cluster_squares(points, found.centres)
 
 
 def summarise(cases: Sequence[Case], squares: FloatArray) -> list[Row]:

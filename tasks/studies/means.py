@@ -2,8 +2,11 @@
 
 from tasks.studies.means_amplification import amplification
 from tasks.studies.means_groups import heterogeneous
+from tasks.studies.means_kmeans import kmeans
 from tasks.studies.means_known import known_variance
 from tasks.studies.means_reports import reports
 from tasks.studies.means_unknown import unknown_variance
 
-MEAN_STUDIES = (known_variance, unknown_variance, heterogeneous, reports, amplification)
+MEAN_STUDIES = (
+    known_variance, unknown_variance, heterogeneous, reports, kmeans, amplification,
+)  # fmt: skip

@@ -107,5 +107,6 @@ amplification = Study(
         "Weights of what is proved are those of whole votes nearest to KVH's. The salaries' "
         "variance counts as known: a weight must not depend on anybody's value.",
     ),
+    item_word="data",
     outcome=_conclude_amplification,
 )

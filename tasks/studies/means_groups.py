@@ -103,5 +103,6 @@ heterogeneous = Study(
         "Errors depend on the difference of the means alone, so that one direction of the shift "
         "stands for both.",
     ),
+    item_word="data",
     outcome=_conclude_heterogeneous,
 )

@@ -82,5 +82,6 @@ known_variance = Study(
         "Variances of the Beta distributions are exact, not rounded to three digits.",
         WAGES_ARE_OURS,
     ),
+    item_word="data",
     outcome=_conclude_known,
 )

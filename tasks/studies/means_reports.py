@@ -111,5 +111,6 @@ reports = Study(
         "The weight knows the variance and each report's average noise, which for bits and windows "
         "depends on the values.",
     ),
+    item_word="data",
     outcome=_conclude_reports,
 )

@@ -136,5 +136,6 @@ unknown_variance = Study(
         "that it weighs. Pairs' sampling and values' fourth moments are as bad as they can be.",
         "Reports are Laplace's, as in the paper. The reports of mean-reports tell more.",
     ),
+    item_word="data",
     outcome=_conclude_unknown,
 )

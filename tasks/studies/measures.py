@@ -130,6 +130,9 @@ MEASURES = {
     "amplified_epsilon": Measure(
         "epsilon' against those who see\nonly the mean", "epsilon'", limits=(0, 1.03), form=".3g"
     ),
+    "within_squares": Measure(
+        "WCSS: sum of squared distances\nto the nearest centre", "WCSS", form=",.1f"
+    ),
 }
 # Compared between strategies, with a verdict; list sizes are shown but not judged.
 JUDGED = (
@@ -147,10 +150,12 @@ QUANTITIES = {
     "population": "population",
     "plant": "what was planted",
     "method": "method",
-    "item_kind": "kind of item, or of data",
+    "item_kind": "kind of item",
     "items_per_user": "m, items that each user gives (count)",
     "min_users": "k, users who are alike (count)",
     "relaxation": "meaning of delta",
     "first_threshold": "tau, first threshold (users)",
     "threshold": "tau', second threshold (users)",
+    "noise": "the curator's noise",
+    "n_iterations": "tau, iterations (count)",
 }

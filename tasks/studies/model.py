@@ -131,6 +131,8 @@ class Study:
     statements: tuple[str, ...] = ()  # what the papers say in words, with the place
     limits: tuple[str, ...] = ()  # how this study differs from the papers'
     columns: tuple[Column, ...] = _STRATEGY_COLUMNS
+    seeds: int = 20  # if nothing else is asked for
+    item_word: str = "items"  # what pages call the settings' field `item_kind`
     outcome: Callable[[list[dict[str, Any]]], str] | None = None  # a sentence about the summary
 
     def sweep(self, name: str) -> Sweep:

@@ -28,21 +28,22 @@ thead th { position: sticky; top: 0; background: #fff; border-bottom: 2px solid 
 .words td, .words th { text-align: left; vertical-align: top; }
 .wide { overflow: auto; max-height: 34rem; } .quiet { color: #666; } .worse { color: #b00020; }
 """
+_ITEM_KIND = "item_kind"  # which each study calls by its own word
 _SETTING_COLUMNS = (
-    "population", "item_kind", "epsilon", "delta", "optin_fraction", "max_head_size",
+    "population", _ITEM_KIND, "epsilon", "delta", "optin_fraction", "max_head_size",
     "headlist_user_fraction", "query_budget_fraction", "relaxation", "items_per_user", "min_users",
-    "first_threshold", "threshold", "method", "part",
+    "first_threshold", "threshold", "noise", "n_iterations", "method", "part",
 )  # fmt: skip
 _SHORT = {
     "optin_fraction": "opt-in",
     "max_head_size": "M",
     "headlist_user_fraction": "f_O",
     "query_budget_fraction": "f_C",
-    "item_kind": "items",
     "items_per_user": "m",
     "min_users": "k",
     "first_threshold": "tau",
     "threshold": "tau'",
+    "n_iterations": "tau",
 }
 
 
@@ -65,7 +66,7 @@ def write_page(study: Study, tables: Tables, folder: Path, *, is_quick: bool) ->
         *_what_papers_say(study, tables),
         *_listed("Limits", study.limits),
         "<h2>Summary: mean ± standard error</h2>",
-        _summary_table(tables.summary),
+        _summary_table(study, tables.summary),
         *_comparison(tables.comparison),
         _files(folder),
     ]
@@ -143,7 +144,7 @@ def _runs(tables: Tables, *, is_quick: bool) -> str:
 def _what_was_varied(study: Study, tables: Tables) -> Iterable[str]:
     varied = _varied_columns(tables.summary)
     constant = [
-        f"{QUANTITIES[name]} = {tables.summary[0][name]}"
+        f"{study.item_word if name == _ITEM_KIND else QUANTITIES[name]} = {tables.summary[0][name]}"
         for name in _SETTING_COLUMNS
         if name not in varied and name in QUANTITIES and name != "part"
         if tables.summary and name in tables.summary[0]
@@ -156,7 +157,8 @@ def _what_was_varied(study: Study, tables: Tables) -> Iterable[str]:
         lines.append(f"{sweep.title}: {QUANTITIES[sweep.x]} over {values}{lines_of}.")
     if constant:
         lines.append(f"The same everywhere: {'; '.join(constant)}.")
-    return _listed("What was varied", lines)
+    # A sweep that is drawn into several panels is told once.
+    return _listed("What was varied", list(dict.fromkeys(lines)))
 
 
 def _what_papers_say(study: Study, tables: Tables) -> Iterable[str]:
@@ -199,10 +201,11 @@ def _ours(point: Published, study: Study, summary: Table, column: Column) -> str
     return ""
 
 
-def _summary_table(summary: Table) -> str:
+def _summary_table(study: Study, summary: Table) -> str:
     columns = _varied_columns(summary)
     measures = [name for name in MEASURES if summary and name in summary[0]]
-    head = [_SHORT.get(name, name) for name in columns] + ["seeds"]
+    short = {**_SHORT, _ITEM_KIND: study.item_word}
+    head = [short.get(name, name) for name in columns] + ["seeds"]
     head += [MEASURES[name].short for name in measures]
     rows = [
         [_value(row[name]) for name in columns]

@@ -29,7 +29,7 @@ def label_x(axes: "Axes", sweep: Sweep, plot: Plot) -> None:
         if len(sweep.xs) <= 2:
             axes.set_xticks(list(sweep.xs))
             axes.set_xlim(min(sweep.xs) - 0.005, max(sweep.xs) + 0.005)
-    elif x in ("epsilon", "part"):
+    elif x in ("epsilon", "part", "n_iterations"):
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 

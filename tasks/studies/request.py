@@ -20,7 +20,7 @@ class StudyRequest(Form):
     name: str = Field(description="A study, or a figure of a paper such as figure-13.")
     out: Path | None = Field(None, description="Folder; default: studies/NAME of the home.")
     seeds: int | None = Field(
-        None, ge=1, le=10_000, description="Seeds; default 20, and 2 in a quick run."
+        None, ge=1, le=10_000, description="Seeds; default the study's own, 2 in a quick run."
     )
     quick: bool = Field(False, description="Small populations, few settings: seconds.")
     workers: int = Field(1, ge=1, le=256, description="Processes to run in.")
@@ -44,7 +44,7 @@ class StudyRequest(Form):
 
 def do_runs(request: StudyRequest, progress: Progress = lambda done, total: None) -> Tables:
     """Do the runs that are missing, and write the tables of all of them."""
-    seeds = request.seeds or (QUICK_SEEDS if request.quick else 20)
+    seeds = request.seeds or (QUICK_SEEDS if request.quick else request.study.seeds)
     results = execute(
         request.study,
         request.folder,

@@ -6,6 +6,7 @@ from typing import Any
 
 from hybriddp.mean_study import MeanStudySetting, run_mean_study
 from hybriddp.mean_study_amplification import AmplificationSetting, run_amplification
+from hybriddp.mean_study_kmeans import KMeansStudySetting, draw_block, run_block
 from hybriddp.mean_study_reports import ReportSetting, run_reports
 from hybriddp.study_runs import Row, run_setting
 from hybriddp.study_settings import Setting
@@ -21,6 +22,7 @@ AnySetting = (
     | MeanStudySetting
     | ReportSetting
     | AmplificationSetting
+    | KMeansStudySetting
 )
 
 
@@ -44,6 +46,7 @@ _RUNNERS: dict[type, Runner] = {
     MeanStudySetting: Runner("mean_study", _draw_nobody, run_mean_study),
     ReportSetting: Runner("mean_study_reports", _draw_nobody, run_reports),
     AmplificationSetting: Runner("mean_study_amplification", _draw_nobody, run_amplification),
+    KMeansStudySetting: Runner("mean_study_kmeans", draw_block, run_block),
 }
 
 

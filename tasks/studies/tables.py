@@ -61,7 +61,12 @@ def make_tables(
 
 
 def _order(run: dict[str, Any], keys: list[str]) -> tuple[Any, ...]:
-    return (*(run[key] for key in keys), run["seed"])
+    return (*(_by_number(run[key]) if key == "part" else run[key] for key in keys), run["seed"])
+
+
+def _by_number(part: str) -> tuple[int, str]:
+    """Order parts that are numbers as such, behind those that are words."""
+    return (int(part), "") if part.isdecimal() else (-1, part)
 
 
 def write_tables(tables: Tables, folder: Path) -> list[Path]:

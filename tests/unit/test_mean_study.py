@@ -15,6 +15,9 @@ from scipy import stats
 
 from hybriddp import mean_study_data
 from hybriddp.errors import InvalidParameter
+from hybriddp.kmeans_setting import PRINTED as PRINTED_NOISE
+from hybriddp.kmeans_setting import REPLACE_ONE
+from hybriddp.kmeans_study import HYBRID, LOCAL, TRUSTED
 from hybriddp.mean import ESTIMATED, KNOWN, PRIVACY, GroupMean, choose_weight
 from hybriddp.mean_clients import BIT, LAPLACE, MIXED, WINDOW, ClientMeanMechanism
 from hybriddp.mean_errors import MeanSetting
@@ -29,12 +32,23 @@ from hybriddp.mean_study_amplification import (
     amplified_epsilon,
 )
 from hybriddp.mean_study_data import BETAS, LOW_TRUSTED, MEDIUM, UC_SALARIES, beta_variance
+from hybriddp.mean_study_kmeans import (
+    FOUR_CLOUDS,
+    HYBRID_DEBIASED,
+    LOCAL_DEBIASED,
+    NO_CURATOR,
+    Block,
+    KMeansStudySetting,
+    draw_block,
+    run_block,
+)
 from hybriddp.mean_study_reports import ReportSetting, report_noise, run_reports
 from hybriddp.mean_study_weights import _free_estimate, error_of_estimated_weight
 from hybriddp.mean_variance import VarianceEstimate, variance_from_reports
 from hybriddp.params import Budget
 from tasks.studies.catalogue import STUDIES, aliases
 from tasks.studies.means import MEAN_STUDIES
+from tasks.studies.means_kmeans import panels_of
 from tasks.studies.page import write_page
 from tasks.studies.plots import _belongs, _line_values, write_plots
 from tasks.studies.request import StudyRequest, do_runs
@@ -44,8 +58,8 @@ from tasks.studies.tables import make_tables
 from tests.stats import ALPHA, mean_p_value
 
 CLOSE = {"rel": 1e-12}
-# Proofs for integers take a tenth of a second each, so tests see fewer of them.
-SLOW = "mean-amplification"
+# Proofs for integers take a tenth of a second each, trials of k-means three quarters of a minute.
+SLOW = ("mean-amplification", "mean-kmeans")
 WAGES_FILE = Path(mean_study_data.__file__).parent / "data" / "cps_wages.parquet"
 
 
@@ -55,7 +69,9 @@ def summary_of(name, is_quick=False):
     study = STUDIES[name]
     results = []
     for setting in study.settings(is_quick=is_quick):
-        rows = runner_of(setting).run(study.name, setting, 0, None)
+        runner = runner_of(setting)
+        people = runner.draw(setting.population, 0, is_quick=is_quick)
+        rows = runner.run(study.name, setting, 0, people)
         results.append((Job(study.name, setting, 0), rows))
     return make_tables(results).summary
 
@@ -292,27 +308,183 @@ def test_errors_with_other_reports_are_those_of_their_average_noise():
     assert found["10000"]["error_over_laplace"] == pytest.approx(errors[0] / errors[1], rel=1e-6)
 
 
+# ---- trials of k-means ----
+
+
+@pytest.fixture(scope="module")
+def quick_block():
+    return draw_block(FOUR_CLOUDS, 0, is_quick=True)
+
+
+def test_a_run_is_the_mean_over_all_trials_of_its_seed(quick_block, monkeypatch):
+    found = iter([1.0, 2.0, 6.0])
+    seen = []
+    monkeypatch.setattr(
+        "hybriddp.mean_study_kmeans.run_case",
+        lambda points, case, trial, *, rng: seen.append(trial) or next(found),
+    )
+    trials = (quick_block.trials[0], quick_block.trials[1], quick_block.trials[0])
+    block = Block(quick_block.points, trials)
+    (row,) = run_block("any", KMeansStudySetting(), 0, block)
+    assert row["within_squares"] == 3.0
+    assert seen == list(trials)
+
+
+def test_noise_depends_on_the_setting_and_the_seed_and_nothing_else(quick_block, monkeypatch):
+    monkeypatch.setattr("hybriddp.mean_study_kmeans.run_case", lambda *_, rng: rng.random())
+    setting = KMeansStudySetting()
+    first = run_block("s", setting, 0, quick_block)
+    assert first == run_block("s", setting, 0, quick_block)
+    assert first != run_block("s", setting, 1, quick_block)
+    assert first != run_block("s", replace(setting, noise=REPLACE_ONE), 0, quick_block)
+
+
+@pytest.mark.parametrize(
+    ("method", "algorithm", "debias"),
+    [(LOCAL, LOCAL, False), (LOCAL_DEBIASED, LOCAL, True), (TRUSTED, TRUSTED, False),
+     (HYBRID, HYBRID, False), (HYBRID_DEBIASED, HYBRID, True)],
+)  # fmt: skip
+def test_methods_name_the_algorithm_and_the_estimator(method, algorithm, debias):
+    is_local = algorithm == LOCAL
+    noise, c = (NO_CURATOR, 0) if is_local else (REPLACE_ONE, 0.01)
+    setting = KMeansStudySetting(method=method, noise=noise, optin_fraction=c, n_iterations=3)
+    case, run = setting.case, setting.case.setting
+    assert (case.algorithm, run.debias) == (algorithm, debias)
+    assert (run.n_clusters, run.epsilon, run.n_iterations) == (4, 7, 3)
+    if not is_local:
+        assert (run.noise, case.trusted_fraction) == (REPLACE_ONE, 0.01)
+
+
+def test_settings_of_a_seed_share_its_trials_and_all_seeds_the_points(quick_block):
+    again, other = (draw_block(FOUR_CLOUDS, seed, is_quick=True) for seed in (0, 1))
+    for trial, same, different in zip(quick_block.trials, again.trials, other.trials, strict=True):
+        assert (trial.centres == same.centres).all()
+        assert (trial.users == same.users).all()
+        assert (trial.centres != different.centres).all()
+        assert (trial.users != different.users).any()
+    assert (quick_block.points == other.points).all()
+    first, second = quick_block.trials
+    assert (first.centres != second.centres).all()
+    assert len(first.split(0.001)[0]) * 10 == len(first.split(0.01)[0]) == 100
+    assert (first.split(0.01)[0][:10] == first.split(0.001)[0]).all()
+
+
+def test_the_default_is_the_papers_number_of_trials_on_its_number_of_points():
+    block = draw_block(FOUR_CLOUDS, 0, is_quick=False)
+    assert (STUDIES["mean-kmeans"].seeds, len(block.trials)) == (26, 14)  # 364
+    assert block.points.shape == (160_000, 2)
+
+
+def kmeans_summary(squares):
+    """Return a summary of the figure at tau 1 and 10, of these numbers by method, noise and c."""
+    rows = []
+    for setting in STUDIES["mean-kmeans"].settings(is_quick=True):
+        place = (setting.method, setting.noise, setting.optin_fraction)
+        value = squares[place if place in squares else setting.method]
+        row = {name: getattr(setting, name) for name in ("noise", "optin_fraction", "method")}
+        row |= {"n_iterations": setting.n_iterations, "within_squares_se": value / 100}
+        rows.append(row | {"within_squares": value * setting.n_iterations})
+    return rows
+
+
+# Trusted k-means is the best baseline in one panel only, local k-means if it is not debiased.
+SQUARES = {
+    LOCAL: 100.0,
+    LOCAL_DEBIASED: 50.0,
+    (TRUSTED, PRINTED_NOISE, 0.001): 80.0,
+    (TRUSTED, PRINTED_NOISE, 0.01): 46.8,
+    (TRUSTED, REPLACE_ONE, 0.001): 300.0,
+    (TRUSTED, REPLACE_ONE, 0.01): 60.0,
+    HYBRID: 88.0,
+    HYBRID_DEBIASED: 52.0,
+}
+
+
+def test_hybrids_are_compared_with_the_better_of_their_own_baselines():
+    summary = kmeans_summary(SQUARES)
+    found = {
+        (method, noise): [
+            [(cell.baseline["method"], round(cell.ratio, 4)) for cell in panel]
+            for panel in panels_of(summary, method, noise)
+        ]
+        for method, noise in itertools.product(
+            (HYBRID, HYBRID_DEBIASED), (PRINTED_NOISE, REPLACE_ONE)
+        )
+    }
+    assert found == {
+        (HYBRID, PRINTED_NOISE): [[(TRUSTED, 1.1)] * 2, [(TRUSTED, 1.8803)] * 2],
+        (HYBRID, REPLACE_ONE): [[(LOCAL, 0.88)] * 2, [(TRUSTED, 1.4667)] * 2],
+        (HYBRID_DEBIASED, PRINTED_NOISE): [[(LOCAL_DEBIASED, 1.04)] * 2, [(TRUSTED, 1.1111)] * 2],
+        (HYBRID_DEBIASED, REPLACE_ONE): [[(LOCAL_DEBIASED, 1.04)] * 2] * 2,
+    }
+
+
+def test_the_verdict_on_kmeans_tells_every_cell_that_is_missed_and_none_else():
+    said = STUDIES["mean-kmeans"].outcome(kmeans_summary(SQUARES))
+    # Both have a standard error of 1 % at tau 1 and .1 % at tau 10.
+    assert (
+        "Noise as printed, hybrid, the paper's: c 0.1% 1.10 1.10 (over trusted); c 1.0% 1.88 1.88 "
+        "(over trusted); NOT within 10 % at c 1.0%, tau 1, 10; at worst 1.88 ± 0.03." in said
+    )
+    assert "1.11 1.11 (over trusted); NOT within 10 % at c 1.0%, tau 1, 10; at worst 1.11" in said
+    assert (
+        "Noise for replace-one, hybrid, debiased: c 0.1% 1.04 1.04 (over local-debiased); c 1.0% "
+        "1.04 1.04 (over local-debiased); within 10 % everywhere, at most 1.04 ± 0.01." in said
+    )
+    mixed = kmeans_summary(SQUARES)
+    for row in mixed:
+        if row["method"] == LOCAL_DEBIASED and row["n_iterations"] == 10:
+            row["within_squares"] *= 100
+    assert "(over local-debiased at tau 1, trusted at tau 10)" in STUDIES["mean-kmeans"].outcome(
+        mixed
+    )
+
+
+def test_every_panel_of_figure_six_has_every_curve():
+    study = STUDIES["mean-kmeans"]
+    for plot in study.plots:
+        sweeps = [study.sweep(name) for name in plot.sweeps]
+        hosts = [sweep for sweep in sweeps if not sweep.panel]
+        assert len(hosts) == 2
+        for host in hosts:
+            shown = [sweep for sweep in sweeps if host.name in (sweep.name, sweep.panel)]
+            methods = sorted(method for sweep in shown for method in sweep.methods)
+            assert methods == sorted(series.method for series in plot.series)
+            assert len(methods) == 5
+
+
+def test_the_page_on_kmeans_tells_a_curve_of_several_panels_once(tmp_path):
+    request = StudyRequest(name="mean20-figure-6", quick=True, seeds=1, out=tmp_path)
+    tables = do_runs(request)
+    assert len(tables.summary) == 28  # two panels, noises and iterations; local curves only once
+    page = write_page(request.study, tables, tmp_path, is_quick=True).read_text()
+    assert page.count("Everybody local:") == 1
+    assert "1 seeds for four-clouds" in page
+
+
 # ---- the studies ----
 
 
 def test_every_figure_of_means_has_a_study():
     known = aliases()
-    assert {f"mean20-figure-{number}" for number in (1, 2, 3, 4, 5, 7, 8)} <= set(known)
+    assert {f"mean20-figure-{number}" for number in range(1, 9)} <= set(known)
     assert known["mean20-figure-8"] == "mean-unknown-variance"
     assert {study.name for study in MEAN_STUDIES} <= set(STUDIES)
 
 
 @pytest.mark.parametrize("study", MEAN_STUDIES, ids=lambda study: study.name)
 def test_every_line_of_every_plot_has_points(study):
-    summary = summary_of(study.name, is_quick=study.name == SLOW)
+    summary = summary_of(study.name, is_quick=study.name in SLOW)
     for plot in study.plots:
         for series, sweep in itertools.product(plot.series, map(study.sweep, plot.sweeps)):
+            if series.method not in sweep.methods:
+                continue  # a guest of the panel has it
             column, values = _line_values(sweep, plot)
             x = "part" if plot.is_over_parts else sweep.x
             for line in values or (None,):
                 rows = [row for row in summary if _belongs(row, sweep, series, column, line, x)]
                 found = [row[plot.measure] for row in rows if row[plot.measure] is not None]
-                assert len(found) >= (2 if study.name == SLOW else 10), (plot.name, series, line)
+                assert len(found) >= (2 if study.name in SLOW else 10), (plot.name, series, line)
                 if plot.limits is not None and series.method != BIT:  # bits leave the plot
                     assert plot.limits[0] <= min(found) <= max(found) <= plot.limits[1]
 
@@ -340,7 +512,7 @@ def level(measure):
     ],
 )
 def test_conclusions_are_computed(name, change, now, then):
-    study, summary = STUDIES[name], summary_of(name, is_quick=name == SLOW)
+    study, summary = STUDIES[name], summary_of(name, is_quick=name in SLOW)
     assert now in study.outcome(summary)
     assert then not in study.outcome(summary)
     changed = study.outcome([change(row) for row in summary])
@@ -351,7 +523,7 @@ def test_conclusions_are_computed(name, change, now, then):
 @pytest.mark.parametrize("name", [study.name for study in MEAN_STUDIES])
 def test_a_quick_study_concludes_from_fewer_points(name):
     quick = summary_of(name, is_quick=True)
-    assert name == SLOW or 0 < len(quick) < len(summary_of(name))
+    assert name in SLOW or 0 < len(quick) < len(summary_of(name))
     assert STUDIES[name].outcome(quick)
 
 
@@ -365,8 +537,9 @@ def test_a_quick_study_has_its_plot_and_its_page(tmp_path):
     assert "Computed in closed form; nothing is drawn." in page
     assert tables.outcome == request.study.outcome(tables.summary)
     assert html.escape(tables.outcome) in page
-    for words in (*BETAS, *mean_study_data.TABLES, "peaks just above 2"):
+    for words in (*BETAS, *mean_study_data.TABLES, "peaks just above 2", "<th>data</th>"):
         assert words in page
+    assert "items" not in page
 
 
 @pytest.mark.parametrize(
@@ -377,6 +550,9 @@ def test_a_quick_study_has_its_plot_and_its_page(tmp_path):
         (MeanStudySetting(kind=BY_USERS, item_kind=MEDIUM), "method"),
         (AmplificationSetting(), "method"),
         (ReportSetting(), "method"),
+        (KMeansStudySetting(), "method"),
+        (KMeansStudySetting(), "noise"),
+        (KMeansStudySetting(), "population"),
     ],
 )
 def test_unknown_words_in_a_setting_are_refused(setting, field):
@@ -389,3 +565,7 @@ def test_settings_without_a_meaning_are_refused():
         MeanStudySetting(kind=BY_FRACTION, item_kind=MEDIUM)
     with pytest.raises(InvalidParameter, match="groups that are alike only"):
         MeanStudySetting(kind=BY_USERS, item_kind=LOW_TRUSTED, method=PAID)
+    with pytest.raises(InvalidParameter, match="change all three together"):
+        KMeansStudySetting(method=LOCAL)
+    with pytest.raises(InvalidParameter, match="change all three together"):
+        KMeansStudySetting(noise=NO_CURATOR, optin_fraction=0)

@@ -11,11 +11,13 @@ from typer.testing import CliRunner
 
 from flows import cli_study
 from hybriddp.study_settings import METHODS
+from tasks.studies import request as request_module
 from tasks.studies.catalogue import STUDIES, aliases, find_study
 from tasks.studies.model import JUDGED, MEASURES, QUANTITIES
 from tasks.studies.page import write_index
 from tasks.studies.plots import write_plots
-from tasks.studies.request import StudyRequest
+from tasks.studies.request import StudyRequest, do_runs
+from tasks.studies.tables import Tables
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +142,25 @@ def test_default_folder_is_in_the_home_and_quick_runs_have_their_own(monkeypatch
     monkeypatch.setenv("HYBRIDDP_HOME", "somewhere")
     folders = [str(StudyRequest(name="figure-13", quick=quick).folder) for quick in (False, True)]
     assert folders == ["somewhere/studies/optin-share", "somewhere/studies/optin-share-quick"]
+
+
+def test_a_study_has_its_own_number_of_seeds_unless_another_is_asked_for(monkeypatch, tmp_path):
+    asked = []
+
+    def note(study, folder, *, seeds, **_):
+        asked.append(seeds)
+        return []
+
+    monkeypatch.setattr(request_module, "execute", note)
+    monkeypatch.setattr(request_module, "make_tables", lambda *_: Tables([], [], []))
+    for name, options in (
+        ("mean-kmeans", {}),
+        ("delta", {}),
+        ("mean-kmeans", {"quick": True}),
+        ("mean-kmeans", {"seeds": 3}),
+    ):
+        do_runs(StudyRequest(name=name, out=tmp_path, **options))
+    assert asked == [26, 20, 2, 3]
 
 
 def test_flow_does_the_same_steps_as_the_command(quick, monkeypatch):

@@ -174,3 +174,13 @@ def test_a_seed_depends_on_study_setting_and_number_only():
 def test_yandex_gets_fewer_seeds_but_at_least_two():
     assert [seeds_for(YANDEX, n) for n in (1, 2, 5, 20)] == [1, 2, 2, 4]
     assert seeds_for(QUICK.population, 20) == 20
+
+
+def test_parts_of_tables_are_in_the_order_of_their_numbers_behind_words():
+    rows = [{"part": part, "l1_records": 0.5} for part in ("10", "9", "100", "all", "*")]
+    tables = make_tables([(Job("s", QUICK, seed), rows) for seed in (1, 0)])
+    ordered = ["*", "all", "9", "10", "100"]
+    assert [row["part"] for row in tables.summary] == ordered
+    assert [(run["part"], run["seed"]) for run in tables.runs] == [
+        (part, seed) for part in ordered for seed in (0, 1)
+    ]
