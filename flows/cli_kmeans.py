@@ -38,7 +38,11 @@ def kmeans(
         typer.Option(help="Largest number that counts fully; for each column, chosen beforehand."),
     ] = None,
     n_clusters: Annotated[int | None, typer.Option(help="Clusters to find; 4.")] = None,
-    n_iterations: Annotated[int | None, typer.Option(help="How often centres move; 5.")] = None,
+    n_iterations: Annotated[int | None, typer.Option(help="How often centres move; 3.")] = None,
+    debias: Annotated[
+        bool | None,
+        typer.Option(help="Undo what clients' false answers do; for thousands of people."),
+    ] = None,
     config: options.Config = None,
     product: Annotated[str | None, typer.Option(help="Product; default: clusters.")] = None,
     locale: options.Locale = None,

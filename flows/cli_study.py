@@ -29,7 +29,8 @@ def study(
     list_all: Annotated[bool, typer.Option("--list", help="Say which studies there are.")] = False,
     out: Annotated[Path | None, typer.Option(help="Folder; default: var/studies/NAME.")] = None,
     seeds: Annotated[
-        int | None, typer.Option(help="Seeds; default 20, and 2 in a quick run.")
+        int | None,
+        typer.Option(help="Seeds; default: those of the paper or 20, and 2 in a quick run."),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Small populations, few settings: seconds.")

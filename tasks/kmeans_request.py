@@ -34,7 +34,10 @@ class KMeansRequest(NumbersRequest, ClusterSettings):
     )
     n_clusters: int = Field(4, ge=1, le=100, description="K: how many clusters to find.")
     n_iterations: int = Field(
-        5, ge=1, le=50, description="How often centres move; each time needs a part of epsilon."
+        3, ge=1, le=50, description="How often centres move; each time needs a part of epsilon."
+    )
+    debias: bool = Field(
+        True, description="Undo on average what clients' false answers do; for thousands of people."
     )
     epsilon: float = Field(4.0, gt=0, le=MAX_EPSILON, description="Privacy loss of each person.")
 
@@ -81,6 +84,7 @@ class KMeansRequest(NumbersRequest, ClusterSettings):
             "grid": self.points[0].grid.n_steps,
             "n_clusters": self.n_clusters,
             "n_iterations": self.n_iterations,
+            "debias": self.debias,
             "epsilon": str(exact(self.epsilon, "epsilon")),
             "delta": "0",
             "optin": self.optin_source,
@@ -102,4 +106,5 @@ def mechanism_of(parameters: Mapping[str, Any]) -> KMeansMechanism:
         n_iterations=parameters["n_iterations"],
         n_dimensions=len(parameters["points"]),
         grid=parameters["grid"],
+        debias=parameters["debias"],
     )

@@ -28,6 +28,7 @@ def rng() -> np.random.Generator:
 FIRST = ("flow", "test_docs.py", "test_crash.py", "test_devices.py")
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items):
     """Keep a file's tests in one process, and all of those that share the Prefect server."""
     for item in items:

@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from tasks.groups import ANSWERS, POINTS
 from tasks.kmeans import identify
+from tasks.kmeans_request import mechanism_of
 from tasks.kmeans_steps import run_kmeans
 from tasks.ledger_rules import Kind
 from tasks.number_log import choose_people, cohort_values, ingest
@@ -79,6 +80,14 @@ def test_label_states_the_promise_and_what_errors_leave_out(folder):
     assert "is not in them" in label
     assert noise["sums_scale"] == "2"  # 2 (d+1) tau/epsilon people
     assert noise["report_scale"] in label
+
+
+def test_whether_lies_are_undone_decides_what_is_measured(home, log, original):
+    """Centres decide who is asked about what, so it is no setting of post-processing."""
+    told = request_for(log, debias=False)
+    assert identify(told, home).release_id != identify(request_for(log), home).release_id
+    assert not mechanism_of(told.measurement_parameters()).tables.debias
+    assert mechanism_of(original.reservation["parameters"]).tables.debias
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,12 @@ from hybriddp.client import Client
 from hybriddp.clients import client_mechanism
 from hybriddp.headlist import HeadList, HeadListMechanism
 from hybriddp.high_utility import finding_mechanism, measuring_mechanism
+from hybriddp.kmeans_release import KMeansMechanism
+from hybriddp.kmeans_start import first_centres
 from hybriddp.local import ClientMechanism
 from hybriddp.local_subset import SubsetMechanism
+from hybriddp.mean_clients import REPORT_KINDS, ClientMeanMechanism
+from hybriddp.mean_trusted import BoundedSumMechanism
 from hybriddp.optin import HistogramMechanism
 from hybriddp.params import CLIENT_REPORTS, BlenderParams
 from hybriddp.subset import SubsetResponse
@@ -44,7 +48,9 @@ def test_generators_are_made_in_one_place_that_no_release_imports():
         assert uses_of_generators(path) <= expected, path.name
     drawing = {
         "noise", "headlist", "optin", "response", "subset", "local", "local_subset", "client",
-        "clients", "client_law", "zealous", "exact_laplace",
+        "clients", "client_law", "zealous", "exact_laplace", "exact_gaussian", "gaussian",
+        "mean_trusted", "mean_clients", "mean_reports", "bounded_reports", "mixed_reports",
+        "kmeans_release", "kmeans_groups", "random_words",
     }  # fmt: skip
     assert drawing <= {path.stem for path in LIBRARY}
     for path in LIBRARY:
@@ -56,7 +62,7 @@ def test_generators_are_made_in_one_place_that_no_release_imports():
 
 
 def draw_everything() -> None:
-    """The three draws of a release of either strategy, a device's, and ZEALOUS's."""
+    """The draws of a head list of either strategy, a device's, ZEALOUS's, of means and clusters."""
     params = BlenderParams(4, "1e-5")
     names = {"a": ["x", "y"], "b": ["z"]}
     head_list = HeadList.from_records(np.array([0, 0, 1]), np.array([0, 1, 0]))
@@ -72,6 +78,15 @@ def draw_everything() -> None:
         Client(names, ours).report([("a", "x")])
     SubsetResponse.of_size(params.budget, 9, 4).draw(3)
     ZealousMechanism.for_budget(params.budget, "probabilistic", 2, 99).draw(np.array([1, 5_000]))
+    values, keys = np.arange(99), np.zeros(99, np.int64)
+    BoundedSumMechanism.for_budget(params.budget, 100).draw(values, keys, 1)
+    BoundedSumMechanism.gaussian(params.budget, 100).draw(values, keys, 1)
+    for kind in REPORT_KINDS:
+        ClientMeanMechanism.for_budget(params.budget, kind, 100).draw(values, keys, 1)
+    clusters = KMeansMechanism.for_budget(
+        params.budget, n_clusters=2, n_iterations=2, n_dimensions=1, grid=100
+    )
+    clusters.draw(values[:, None], values[:, None], first_centres(2, 1, 100))
 
 
 @pytest.fixture
