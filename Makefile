@@ -30,14 +30,14 @@ var/demo/log.tsv.gz: | $(STAMP)
 	$(BIN)/hybriddp generate --kind aol-like --users 200000 --seed 1 --out $@
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -q -n 2 --dist loadgroup --no-loadscope-reorder
+	$(BIN)/python -m pytest -q -n 2 --no-loadscope-reorder
 
 # What to run before a commit: about a minute.
 check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q -n 2 --dist loadgroup --no-loadscope-reorder -m 'not slow'
+	$(BIN)/python -m pytest -q -n 2 --no-loadscope-reorder -m 'not slow'
 
 serve: $(STAMP)
 	$(BIN)/python -m flows.serve
