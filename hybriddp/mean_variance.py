@@ -21,6 +21,7 @@ from hybriddp.mean_reports import Quadratic
 # How many standard errors smaller than estimated a cautious variance is. Noise has that size even
 # where values do not spread at all; the error of sampling vanishes there.
 NOISE_CAUTION, SAMPLING_CAUTION = 8.0, 1.0
+_AMPLE_SAMPLING = 4.0
 # Reports whose noise hides more of the variance than this say nothing of it.
 _LEAST_VISIBLE = 1e-3
 
@@ -53,6 +54,12 @@ class VarianceEstimate:
     def generous(self) -> float:
         """A variance that is more often too large than too small, for intervals."""
         return self._possible(self.value + self.error)
+
+    @property
+    def ample(self) -> float:
+        """A variance that is hardly ever too small, for tests that must not raise false alarms."""
+        margin = NOISE_CAUTION * self.noise + _AMPLE_SAMPLING * self.sampling
+        return self._possible(self.value + margin)
 
     def _possible(self, value: float) -> float:
         # Popoviciu: no variable between 0 and m has a variance above m^2/4.

@@ -118,7 +118,7 @@ def _estimate(laws: MeanLaws, sums: _KeySums, n_clients: int) -> tuple[MeanEstim
     if trusted is None:
         return alone(local, 0.0, upper), None
     scaled = None if variance is None else variance.scaled(laws.grid.step)
-    spread = upper**2 / 4 if scaled is None else scaled.generous
+    spread = upper**2 / 4 if scaled is None else scaled.ample
     return (
         blend(trusted, local, upper, laws.parameters["weight"], scaled),
         agreement(trusted, local, spread),

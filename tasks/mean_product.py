@@ -53,16 +53,14 @@ def build_table(means: Sequence[KeyMean], decimals: int) -> pa.Table:
     rows = []
     for found in sorted(means, key=lambda mean: mean.key):
         estimate = found.estimate
-        mean = rounded(estimate.value, decimals)
         rows.append(
             {
                 "key": found.key,
                 "optin_people": found.n_optin,
                 "clients": found.n_clients,
-                "mean": mean,
-                # Rounding must not push an end over the mean that it belongs to.
-                "ci_low": min(rounded(estimate.low, decimals), mean),
-                "ci_high": max(rounded(estimate.high, decimals), mean),
+                "mean": rounded(estimate.value, decimals),
+                "ci_low": rounded(estimate.low, decimals),
+                "ci_high": rounded(estimate.high, decimals),
             }
         )
     return pa.Table.from_pylist(rows, schema=SCHEMA)

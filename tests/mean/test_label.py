@@ -3,9 +3,12 @@
 import json
 from fractions import Fraction
 
+import tasks.mean_guarantee
+from hybriddp.amplification import Certified
 from hybriddp.gaussian import DiscreteGaussian, gaussian_delta
 from tasks.mean_estimates import MeanLaws, ballot_of
 from tasks.mean_guarantee import second_guarantee
+from tasks.mean_label import write_label
 
 
 def read(run):
@@ -61,6 +64,32 @@ def test_second_guarantee_is_that_of_the_votes_that_are_counted(one_number):
             <= 1e-5
             < gaussian_delta(float(epsilon) - 2e-3, ratio)
         )
+
+
+def test_coalitions_are_not_smaller_than_stated(one_number, monkeypatch):
+    """Half of seven clients are four; somebody is always outside."""
+    asked = []
+    monkeypatch.setattr(
+        tasks.mean_guarantee,
+        "_proved",
+        lambda ballot, budget, n: asked.append(n) or Certified(budget, Fraction(1, 3), Fraction(1)),
+    )
+    parameters = one_number.reservation["parameters"]
+    stated = second_guarantee(parameters, [(5, 7)])
+    assert asked == [0, 1, 4]
+    assert {row["epsilon_optin"] for row in stated} == {"0.3334"}  # never rounded down
+    asked.clear()
+    second_guarantee(parameters, [(5, 1)])
+    assert asked == [0, 0, 0]
+
+
+def test_label_says_limits_as_they_are_and_who_read_membership_off_the_log(usual):
+    manifest, _ = read(usual)
+    for optin, is_said in (("roster", False), ("column", True), ("hash 1/20", True)):
+        parameters = {**manifest["parameters"], "upper": "5/2", "optin": optin}
+        label = write_label({**manifest, "parameters": parameters})
+        assert "between 0 and 2.5," in label
+        assert ("was read off the log" in label) == is_said
 
 
 def test_worst_key_decides(one_number):

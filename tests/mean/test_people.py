@@ -1,6 +1,7 @@
 """Who counts in a mean, with which number, and what they pay."""
 
 import math
+from fractions import Fraction
 
 import pytest
 from pydantic import ValidationError
@@ -9,6 +10,8 @@ import tasks.number_log
 from tasks.groups import NUMBERS, SQUARES, SUMS
 from tasks.ledger import Ledger
 from tasks.log_files import BadInput
+from tasks.mean import identify
+from tasks.number_log import ingest
 from tasks.policy import EPSILON_UNITS, Policy, set_policy
 from tasks.refusals import BudgetRefused
 from tests.mean.support import (
@@ -84,6 +87,7 @@ def test_opt_in_people_pay_epsilon_for_sums_and_squares_together(home, log, rost
     assert groups[NUMBERS]["members"] == 720
     assert groups[SUMS]["epsilon_nano"] + groups[SQUARES]["epsilon_nano"] == 700_000_000
     assert groups[SQUARES]["epsilon_nano"] == 700_000_000 // 3
+    assert groups[NUMBERS]["epsilon_nano"] == 700_000_000
     assert set(spent_by_account(home).values()) == {(700_000_000, 0)}
 
 
@@ -104,12 +108,45 @@ def test_keys_of_few_people_have_no_mean_and_pay_nothing(home, root, log):
 
 
 def test_too_many_keys_are_refused_before_anybody_pays_and_again(home, root, log, monkeypatch):
-    monkeypatch.setattr(tasks.number_log, "MAX_KEYS", 2)
     roster = write_roster(root / "roster.csv", usual_people())
+    monkeypatch.setattr(tasks.number_log, "MAX_KEYS", 2)
     for _ in range(2):
         with pytest.raises(BadInput, match="more than 2 different values"):
             reserve_mean(request_for(log, roster=roster, by="country"), home)
     assert spent_by_account(home) == {}
+    monkeypatch.setattr(tasks.number_log, "MAX_KEYS", 3)
+    reserve_mean(request_for(log, roster=roster, by="country"), home)
+
+
+def test_a_log_that_changes_while_it_is_read_is_refused(home, root):
+    log = write_numbers(root / "log.csv", usual_rows())
+    run = identify(request_for(log), home)
+    write_numbers(log, usual_rows()[2:])
+    with pytest.raises(BadInput, match="changed while it was read"):
+        ingest(run)
+
+
+def test_only_gaussian_noise_costs_a_delta(log):
+    """Each group by its own noise."""
+    mixed = request_for(log, noise="gaussian", report="laplace", delta=1e-6).prices()
+    assert (mixed[SUMS].delta, mixed[NUMBERS].delta) == (Fraction(1, 10**6), 0)
+    mixed = request_for(log, report="gaussian", delta=1e-6).prices()
+    assert (mixed[SUMS].delta, mixed[NUMBERS].delta) == (0, Fraction(1, 10**6))
+
+
+def test_whatever_decides_a_measurement_is_in_the_releases_name(log):
+    usual = request_for(log).measurement_parameters()
+    for settings in (
+        {"column": "other"}, {"per_person": "max"}, {"upper": 9.0}, {"epsilon": 3.9},
+        {"report": "bit"}, {"weight": "privacy"}, {"variance_share": 0.1}, {"rotation": 2},
+        {"optin_fraction": 0.31}, {"noise": "gaussian"}, {"one_number": True},
+    ):  # fmt: skip
+        assert request_for(log, **settings).measurement_parameters() != usual, settings
+    known = [
+        request_for(log, weight="known-variance", known_sd=sd).measurement_parameters()
+        for sd in (1.0, 2.0)
+    ]
+    assert known[0] != known[1]
 
 
 @pytest.mark.parametrize(

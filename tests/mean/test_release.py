@@ -72,7 +72,12 @@ def test_nothing_private_leaves_its_zone(log, root, caplog, capfd, gates_waived)
     said += [caplog.text.encode(), out.encode(), err.encode()]
     for secret in (SECRET_PERSON, SECRET_VALUE, "3.25"):
         assert not any(secret.encode() in data for data in said)
-    assert any(b'"clamped": 0' in data for data in files_below(home.quality).values())
+    noted = list(home.quality.rglob("clamped_*.json"))
+    assert len(noted) == 3
+    for path in noted:
+        assert b'"clamped": 0' in path.read_bytes()
+        assert path.stat().st_mode & 0o077 == 0
+    assert not list(home.warehouses.iterdir())
 
 
 def test_numbers_outside_are_clamped_and_counted_in_the_private_zone(root, gates_waived):
@@ -109,6 +114,7 @@ def test_a_group_that_nobody_is_in_leaves_the_mean_to_the_other(root, log, gates
         assert all(r["ci_low"] <= r["mean"] <= r["ci_high"] for r in rows)
     second = json.loads((folder / "manifest.json").read_bytes())["second_guarantee"]
     assert {row["epsilon_optin"] for row in second} == {"4.0000"}
+    assert {row["epsilon_clients"] for row in second} == {"4.0000"}
 
 
 def test_one_number_is_all_that_a_release_shows_of_both_groups(one_number):
@@ -129,6 +135,8 @@ def test_one_number_is_all_that_a_release_shows_of_both_groups(one_number):
         return build_table(estimate_means(parameters, other), 12)
 
     assert published(12_345, 1.5).equals(published(0, 1.0))
+    # How far the groups are apart would show more.
+    assert [found.agreement for found in estimate_means(parameters, measured)] == [None]
     unlike = {**measured, SUMS: pa.Table.from_pylist([{**sums, "noisy_sum": 0}])}
     assert not build_table(estimate_means(parameters, unlike), 12).equals(published(0, 1.0))
 

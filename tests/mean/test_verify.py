@@ -69,6 +69,13 @@ def test_rows_that_no_measurement_gives_are_seen_without_measurements(
         verify_release(publisher.folder, key)
 
 
+def test_a_row_that_stands_twice_is_seen(publisher, key):
+    rows = publisher.rows("means")
+    publisher.sign(means=publisher.table("means", [rows[0], *rows]))
+    with pytest.raises(VerificationFailed, match="no measurement gives"):
+        verify_release(publisher.folder, key)
+
+
 def test_a_mean_that_was_moved_a_little_is_recomputed(publisher, key, run):
     rows = publisher.rows("means")
     rows[0]["mean"] = round((rows[0]["mean"] + rows[0]["ci_high"]) / 2, 4)

@@ -1,6 +1,9 @@
 """Which layer may import what, and what the device needs."""
 
+import ast
 import sys
+
+import pytest
 
 from tests.repository import LIBRARY, ROOT, imported_roots, run_python
 
@@ -17,6 +20,27 @@ def test_library_imports_only_what_pure_algorithms_need():
 def test_flows_contain_no_arithmetic_libraries():
     for path in (ROOT / "flows").glob("*.py"):
         assert not imported_roots(path) & {"numpy", "scipy", "pyarrow"}, path.name
+
+
+RELEASES = {"release": "judge_release", "zealous": "judge_histograms", "mean": "judge_means",
+            "kmeans": "judge_clusters"}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_release_flows_judge_before_they_charge_and_ask_before_they_publish(name):
+    """Whatever a flow draws, these steps are in it, in this order."""
+    tree = ast.parse((ROOT / "flows" / f"{name}.py").read_text())
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    called = [ast.unparse(call.func) for call in sorted(calls, key=lambda call: call.lineno)]
+    steps = [
+        "identify", "ingest", "judge_log", "reserve", "discard_private_tables", RELEASES[name],
+        "wait_for_sign_off", "publish",
+    ]  # fmt: skip
+    assert [step for step in called if step in steps] == steps
+    draws = [place for place, step in enumerate(called) if step.startswith(("draw_", "collect_"))]
+    assert draws
+    assert called.index("reserve") < min(draws)
+    assert max(draws) < called.index("discard_private_tables")
 
 
 BLOCKED = """
