@@ -49,35 +49,6 @@ def histograms(served, searches) -> Path:
     return folder
 
 
-def test_mean_from_the_form_is_found_by_the_command_line(served, searches):
-    """Clicks per person, as one number; nothing of either group is on the pages."""
-    request = {
-        "log": str(searches), "epoch": "2026-W46", "column": "ClickURL", "per_person": "count",
-        "upper": 5, "one_number": True,
-    }  # fmt: skip
-    state = served.wait(served.start("mean/mean", request))
-    assert state["type"] == "COMPLETED", served.output.read_text()[-3000:]
-    (folder,) = (path.parent for path in served.home.glob("public/mean/all/*/manifest.json"))
-    before = bytes_of(folder)
-    done = served.command(
-        "mean", "--log", str(searches), "--epoch", "2026-W46", "--column", "ClickURL",
-        "--per-person", "count", "--upper", "5", "--one-number", "--home", str(served.home),
-        "--json",
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
-    assert said["folder"] == str(folder)
-    assert len(said["checks"]) == 8
-    assert bytes_of(folder) == before
-    [row] = read_rows(folder, "means")
-    assert 0 <= row["ci_low"] <= row["mean"] <= row["ci_high"] <= 5
-    (sums,) = served.home.glob(f"measurements/{folder.name}*/**/value_sums.parquet")
-    [noisy] = pq.read_table(sums)["noisy_sum"].to_pylist()
-    shown = json.dumps(served.call("POST", "/artifacts/filter", {}))
-    assert "hybriddp-means" in shown
-    assert str(noisy) not in shown
-
-
 def test_command_line_finds_the_release_that_the_form_made(served, searches, from_the_form):
     before, entries = bytes_of(from_the_form), len(rows_of(served, Kind.RESERVED))
     done = served.command(
@@ -203,3 +174,35 @@ def test_plan_reads_the_published_list_and_spends_nothing(served, from_the_form)
     )
     assert "queries on the list" in shown["data"]
     assert Ledger(Home(served.home).ledger).entries() == before
+
+
+def test_mean_from_the_form_is_found_by_the_command_line(served, tmp_path):
+    """Clicks per person, as one number; nothing of either group is on the pages."""
+    log = tmp_path / "clicks.tsv"
+    rows = [f"new-{i}\tq\t2026-11-10 10:00:00\t1\thttp://a.com" for i in range(600)]
+    log.write_text("\n".join(["AnonID\tQuery\tQueryTime\tItemRank\tClickURL", *rows]) + "\n")
+    request = {
+        "log": str(log), "epoch": "2026-W46", "column": "ClickURL", "per_person": "count",
+        "upper": 5, "one_number": True,
+    }  # fmt: skip
+    state = served.wait(served.start("mean/mean", request))
+    assert state["type"] == "COMPLETED", served.output.read_text()[-3000:]
+    (folder,) = (path.parent for path in served.home.glob("public/mean/all/*/manifest.json"))
+    before = bytes_of(folder)
+    done = served.command(
+        "mean", "--log", str(log), "--epoch", "2026-W46", "--column", "ClickURL",
+        "--per-person", "count", "--upper", "5", "--one-number", "--home", str(served.home),
+        "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["folder"] == str(folder)
+    assert len(said["checks"]) == 8
+    assert bytes_of(folder) == before
+    [row] = read_rows(folder, "means")
+    assert 0 <= row["ci_low"] <= row["mean"] <= row["ci_high"] <= 5
+    (sums,) = served.home.glob(f"measurements/{folder.name}*/**/value_sums.parquet")
+    [noisy] = pq.read_table(sums)["noisy_sum"].to_pylist()
+    shown = json.dumps(served.call("POST", "/artifacts/filter", {}))
+    assert "hybriddp-means" in shown
+    assert str(noisy) not in shown

@@ -48,7 +48,7 @@ def test_interval_covers_the_mean_of_everybody():
 
     False alarm: ALPHA. Power: intervals of half the width would cover below 80 %.
     """
-    rng, votes, n_runs, n_inside = np.random.default_rng(1), ballot(), 400, 0
+    rng, votes, n_runs, n_inside = np.random.default_rng(1), ballot(), 150, 0
     for _ in range(n_runs):
         values = rng.integers(0, 1025, 440)
         noisy = NOISE.simulate(np.array([values[:40].sum()]), rng=rng)[0]
