@@ -63,8 +63,8 @@ def estimated(tmp_path, trusted_mean=MEAN, local_mean=MEAN, **settings):
 
 def test_a_known_variance_is_in_the_units_of_the_column(tmp_path):
     """All in the column's units, by MEAN20's formulas."""
-    found, known = estimated(tmp_path, weight="known-variance", known_sd=1.0, report="laplace")
-    setting = MeanSetting.alike(*known, VARIANCE)
+    found, known = estimated(tmp_path, weight="known-variance", known_sd=1.5, report="laplace")
+    setting = MeanSetting.alike(*known, 1.5**2)
     assert found.estimate.value == pytest.approx(MEAN, rel=1e-6)
     assert found.estimate.weight == pytest.approx(setting.weight_known_variance, rel=1e-6)
     error = setting.error_hybrid(found.estimate.weight)
@@ -88,6 +88,20 @@ def test_squares_that_are_paid_for_are_used(tmp_path):
     best = float(MeanSetting.alike(*known, VARIANCE).weight_known_variance)
     assert best < paid.estimate.weight < 1.2 * best
     assert unpaid.estimate.weight > 0.99
+
+
+def test_noise_on_squares_makes_weights_cautious(tmp_path):
+    """Eight standard errors of their noise: at this epsilon .75 of a variance of 1."""
+    found, known = estimated(tmp_path, epsilon=0.5, report="bit", variance_share=0.3)
+    weights = [
+        float(MeanSetting.alike(*known, variance).weight_known_variance) for variance in (0.5, 0.0)
+    ]
+    assert weights[0] < found.estimate.weight < weights[1]
+
+
+def test_one_number_is_the_mean_of_all_votes(tmp_path):
+    found, _ = estimated(tmp_path, one_number=True)
+    assert found.estimate.value == pytest.approx(MEAN, rel=1e-6)
 
 
 def test_agreement_takes_an_ample_variance_and_no_more(tmp_path):
@@ -140,7 +154,7 @@ def counted(monkeypatch):
 
 def test_one_person_moves_one_square_and_everybody_stands_on_the_grid(root, home, counted):
     """Pairs are in an order that nobody's number decides, so one person is in one pair."""
-    log, settings = root / "log.csv", {"optin_fraction": 0.99, "epsilon": 1}
+    log, settings = root / "log.csv", {"optin_fraction": 0.9, "epsilon": 1}
     rows = [(str(person), str((person % 7) / 0.7)) for person in range(400)]
     before = None
     for product, own in (("p0", "0"), ("p1", "10"), ("p2", "3.3")):
