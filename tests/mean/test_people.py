@@ -78,6 +78,18 @@ def test_members_without_rows_count_as_zero_and_strangers_do_not_count(home, roo
     assert sorted(value for _, value in found[NUMBERS]) == pytest.approx([0, 0, 6])
 
 
+def test_a_column_of_the_log_may_say_who_opted_in(home, root):
+    """Whoever says so in every row that says something."""
+    said = {"a": "1", "b": "0", "c": "yes", "d": "", "e": "1"}
+    rows = [f"{person},{person},{optin}" for person, optin in said.items()]
+    (root / "log.csv").write_text("\n".join(["user,dwell,optin", *rows, "e,x,0"]) + "\n")
+    request = request_for(
+        root / "log.csv", per_person="count", columns={"person": "user", "optin": "optin"}
+    )
+    run = reserve_mean(request, home)
+    assert (run.group_size(SUMS), run.group_size(NUMBERS)) == (2, 3)
+
+
 def test_opt_in_people_pay_epsilon_for_sums_and_squares_together(home, log, roster):
     """A share that is no whole number of the ledger's units loses nothing and adds nothing."""
     request = request_for(log, roster=roster, epsilon=0.7, variance_share=1 / 3)

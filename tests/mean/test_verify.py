@@ -43,6 +43,11 @@ def test_other_parameters_than_the_noise_has_are_seen(publisher, key):
     refused(publisher, key, "noise is not the one|no measurement gives")
 
 
+def test_other_noise_than_the_parameters_need_is_seen(publisher, key):
+    publisher.manifest["noise"]["sums_sd"] = "0.1"
+    refused(publisher, key, "noise is not the one")
+
+
 def test_a_smaller_second_guarantee_is_seen(publisher, key):
     stated = publisher.manifest["second_guarantee"]
     other = {"coalition": "0", "epsilon_optin": "0.1", "epsilon_clients": "0.1", "delta": "1e-05"}
