@@ -9,7 +9,10 @@ select
         regexp_extract_all(any_value(csv_line) || $delimiter, $field, 1)[$person_position],
         ' ' || $quote
     ) as person,
-    -- A quote that is never closed takes other people's lines with it.
-    bool_or(error_type = 'UNQUOTED VALUE' and contains(csv_line, chr(10))) as has_open_quote
+    -- A quote that is not closed in its line takes other people's lines with it.
+    bool_or(
+        contains(rtrim(csv_line, chr(10) || chr(13)), chr(10))
+        or (error_type = 'UNQUOTED VALUE' and contains(csv_line, chr(10)))
+    ) as has_open_quote
 from raw_log_errors
 group by file_id, line

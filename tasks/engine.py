@@ -53,6 +53,9 @@ class Engine(Protocol):
         reads the others.
         """
 
+    def has_values_over_lines(self, source: Source) -> bool:
+        """Whether a value of a text file goes on in the next line, as quotes allow."""
+
     def read_sealed(self, name: str, files: Sequence[Path]) -> None:
         """Make Parquet files visible to SQL as they are, with the stem of each name as `file`."""
 
@@ -96,6 +99,17 @@ class DuckDBEngine:
             self._connection.execute(
                 f"create or replace temp view {name} as select {selected} from {reader}"
             )
+
+    def has_values_over_lines(self, source: Source) -> bool:
+        """Whether a value of a text file goes on in the next line, as quotes allow."""
+        if not QUOTES.get(source.dialect):
+            return False
+        values = ", ".join(_column(source, column) for column in source.columns)
+        with _silent("values over lines"):
+            found = self._connection.execute(
+                f"select 1 from {_reader(source)} where contains(concat({values}), chr(10)) limit 1"
+            ).fetchall()
+        return bool(found)
 
     def read_sealed(self, name: str, files: Sequence[Path]) -> None:
         """Make Parquet files visible to SQL as they are, with the stem of each name as `file`."""
@@ -180,19 +194,27 @@ def _whole_groups(batches: Iterable[pa.RecordBatch], column: str) -> Iterator[pa
         yield pa.concat_batches(held)
 
 
-def _reader(source: Source, errors: str) -> str:
-    """Return DuckDB's table function for these files; every column of text is read as text."""
+def _reader(source: Source, errors: str | None = None) -> str:
+    """Return DuckDB's table function for these files; every column of text is read as text.
+
+    Lines that cannot be read go to the table `errors`, or nowhere.
+    """
     # A folder named AnonID=7 must not become a column.
     paths = f"{_paths(source.files)}, hive_partitioning = false"
     if source.dialect == "parquet":
         return f"read_parquet({paths})"
     types = ", ".join(f"{_column(source, column)}: 'VARCHAR'" for column in source.columns)
     quote = _quoted(QUOTES[source.dialect])
+    rejected = "ignore_errors = true"
+    if errors is not None:
+        rejected = (
+            f"store_rejects = true, rejects_table = '{errors}', rejects_scan = '{errors}_scans', "
+            "rejects_limit = 0"
+        )
     return (
         f"read_csv({paths}, delim = {_quoted(DELIMITERS[source.dialect])}, header = true, "
         f"quote = {quote}, escape = {quote}, columns = {{{types}}}, auto_detect = false, "
-        f"store_rejects = true, rejects_table = '{errors}', rejects_scan = '{errors}_scans', "
-        f"rejects_limit = 0, max_line_size = {_MAX_LINE_BYTES})"
+        f"{rejected}, max_line_size = {_MAX_LINE_BYTES})"
     )
 
 

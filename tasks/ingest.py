@@ -100,9 +100,10 @@ def load_log(
         _refuse_line(
             engine.fetch("open_quotes"),
             source,
-            "a quote opens and is not closed, so other lines count as part of it. Write quotes "
-            "inside of a text twice, or log in TSV, which knows no quotes.",
+            "a quote opens and is not closed in its line, so other lines count as part of it. "
+            "Write quotes inside of a text twice, or log in TSV, which knows no quotes.",
         )
+        _refuse_values_over_lines(engine, source)
     engine.step("rejects")
     load_members(engine, run)
 
@@ -125,6 +126,7 @@ def load_members(engine: DuckDBEngine, run: LogRun) -> None:
     with _reading(roster.files[0], roster):
         engine.read("raw_roster", roster, {name: name for name in ("person", "optin")})
         engine.step("members", sql="roster_members")
+    _refuse_values_over_lines(engine, roster)
     if roster.dialect != "parquet":
         engine.step("broken_roster_lines")
         _refuse_line(
@@ -154,6 +156,20 @@ def _refuse_line(found: pa.Table, source: Source, problem: str) -> None:
     """Raise BadInput if a line was found, and say where it is, not what it holds."""
     for line in found.to_pylist():
         raise BadInput(f"{source.files[line['file_id']]}, near line {line['line']}: {problem}")
+
+
+def _refuse_values_over_lines(engine: DuckDBEngine, source: Source) -> None:
+    """Refuse files in which quotes join lines.
+
+    Two quotes that nobody escaped make one value of all that is between them: a person whose text
+    has them would take other people's rows away.
+    """
+    if engine.has_values_over_lines(source):
+        raise BadInput(
+            f"{source.files[0]}, or a file beside it, has a value in quotes that goes over several "
+            "lines, so other lines may be part of it. Write quotes inside of a text twice and line "
+            "ends as spaces, or log in TSV, which knows no quotes."
+        )
 
 
 def judge_log(run: LogRun, suite: str = "raw_log") -> Verdict | None:

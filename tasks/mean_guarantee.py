@@ -37,7 +37,7 @@ def second_guarantee(
                 "coalition": f"{float(share):g}",
                 "epsilon_optin": _upwards(max(found.epsilon_trusted for found in proved)),
                 "epsilon_clients": _upwards(max(found.epsilon_local for found in proved)),
-                "delta": f"{float(budget.delta):g}",
+                "delta": repr(float(budget.delta)),  # never rounded down
             }
         )
     return stated

@@ -368,6 +368,12 @@ BAD_UTF8 = pa.StringArray.from_buffers(
     pa.array(list(range(len(ROWS) + 1)), pa.int32()).buffers()[1],
     pa.py_buffer(b"\xff" * len(ROWS)),
 )
+# Two quotes of one person that nobody escaped: everybody's lines between them are one value, and
+# with a column too many they are one broken line.
+CSV_HEAD = csv_text([])
+CSV_LINES = f"200,others,{TIME},1,http://b.com\r\n".encode() * 30
+JOINED = CSV_HEAD + b'100,"a\r\n' + CSV_LINES + f'b",{TIME},1,http://a.com\r\n'.encode()
+JOINED_AND_BROKEN = JOINED.replace(b"http://a.com", b"http://a.com,more")
 OPEN_QUOTE = csv_text(ROWS).replace(b"100,no click", b'100,"no click')
 
 
@@ -398,6 +404,19 @@ OPEN_QUOTE = csv_text(ROWS).replace(b"100,no click", b'100,"no click')
             id="bare carriage return",
         ),
         pytest.param({"log.csv": OPEN_QUOTE}, {}, "near line 3: a quote opens", id="open quote"),
+        pytest.param({"log.csv": JOINED}, {}, "over several lines", id="quotes around others"),
+        pytest.param(
+            {"log.csv": JOINED_AND_BROKEN},
+            {},
+            "near line 2: a quote opens",
+            id="broken around others",
+        ),
+        pytest.param(
+            {"log.tsv": LOG, "roster.csv": b'person,optin\n100,1\n"101\n102",1\n'},
+            {"roster": "roster.csv"},
+            "over several lines",
+            id="roster's quotes around others",
+        ),
         pytest.param(
             {"log.parquet": parquet_bytes(columns_of(ROWS))[:-9]}, {}, "Parquet", id="cut Parquet"
         ),
