@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from flows import options
@@ -110,7 +111,7 @@ def show_clusters(folder: Path, n_checks: int) -> None:
         error = row["standard_error"]
         margin = "" if error is None else f" ± {error:,.{decimals}f}"
         centres.setdefault(row["cluster"], []).append(f"{row['centre']:,.{decimals}f}{margin}")
-    table = Table("cluster", "share", *names, box=None)
+    table = Table("cluster", "share", *map(escape, names), box=None)
     for row in read_rows(folder, "clusters")[:_SHOWN]:
         share = f"{row['share']:.1%} ± {row['standard_error']:.1%}"
         table.add_row(str(row["cluster"]), share, *centres[row["cluster"]])

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from flows import options
@@ -103,12 +104,16 @@ def show_means(folder: Path, n_checks: int) -> None:
     console = Console(highlight=False)
     manifest = json.loads((folder / "manifest.json").read_bytes())
     parameters, decimals = manifest["parameters"], manifest["decimals"]
-    table = Table(parameters["by"] or "", "opt-in", "clients", "mean", "95 % interval", box=None)
+    table = Table(
+        escape(parameters["by"] or ""), "opt-in", "clients", "mean", "95 % interval", box=None
+    )
     for row in read_rows(folder, "means")[:_SHOWN]:
         low, mean, high = (f"{row[name]:,.{decimals}f}" for name in ("ci_low", "mean", "ci_high"))
         people = (f"{row[name]:,}" for name in ("optin_people", "clients"))
-        table.add_row(row["key"], *people, mean, f"{low} - {high}")
-    console.print(f"Mean of {parameters['column']}, {parameters['per_person']} of each person")
+        table.add_row(escape(row["key"]), *people, mean, f"{low} - {high}")
+    console.print(
+        f"Mean of {escape(parameters['column'])}, {parameters['per_person']} of each person"
+    )
     console.print(table)
     if manifest["rows"]["means"] > _SHOWN:
         console.print(f"... and {manifest['rows']['means'] - _SHOWN} more")

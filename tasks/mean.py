@@ -42,7 +42,9 @@ class _Placed:
 
 
 def identify(request: MeanRequest, home: Home) -> MeanRun:
-    """Find out which release of means this is."""
+    """Find out which release of means this is; refuse noise that cannot be drawn."""
+    laws = MeanLaws(request.measurement_parameters())
+    _ = laws.sums, laws.squares, laws.reports
     return MeanRun(home, *find_attempt(request, home), request)
 
 

@@ -48,7 +48,7 @@ class MeanRequest(NumbersRequest, MeanSettings):
         description="One number of a person's rows: their sum, mean, max, or count if not empty.",
     )
     upper: float = Field(
-        gt=0,
+        ge=1e-12,
         le=1e15,
         description="Largest number of a person that counts fully; chosen without the log.",
     )
@@ -168,6 +168,7 @@ class MeanRequest(NumbersRequest, MeanSettings):
             "mechanism_version": MECHANISM_VERSION,
             **number.parameters(),
             "by": self.by,
+            "min_group_size": self.min_group_size,
             "grid": number.grid.n_steps,
             "epsilon": str(self.budget.epsilon),
             "delta": str(self.budget.delta),

@@ -21,7 +21,7 @@ class PersonNumber(Form):
         "sum", description="A person's rows: their sum, mean or max, or count of those not empty."
     )
     upper: float = Field(
-        gt=0,
+        ge=1e-12,
         le=1e15,
         description="Largest number that counts fully; choose it without looking at the log.",
     )

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 
 from hybriddp.errors import HybridDPError
 from tasks.checks import VerificationFailed, require_prices
+from tasks.groups import NUMBERS, SUMS
 from tasks.mean_estimates import MeanLaws, estimate_means
 from tasks.mean_guarantee import second_guarantee
 from tasks.mean_label import write_label
@@ -39,7 +40,7 @@ def groups(manifest: Mapping[str, Any]) -> tuple[str, ...]:
 
 def check_promise(folder: Path, manifest: Mapping[str, Any]) -> None:
     """See that parameters, both guarantees, noise and rows say one thing."""
-    parameters = manifest["parameters"]
+    parameters, guarantees = manifest["parameters"], manifest["guarantees"]
     table = pq.read_table(folder / f"{TABLE}.parquet")
     try:
         prices = prices_of(parameters)
@@ -52,6 +53,9 @@ def check_promise(folder: Path, manifest: Mapping[str, Any]) -> None:
         raise VerificationFailed("the noise is not the one that keeps the promise.")
     if second != manifest["second_guarantee"]:
         raise VerificationFailed("the second guarantee is not the one that is proved.")
+    counted = [sum(column) for column in zip(*sizes_of(table), strict=True)]
+    if counted != [guarantees[group]["people"] for group in (SUMS, NUMBERS)]:
+        raise VerificationFailed("the guarantees speak of other people than the table counts.")
     facts = judged_facts(table, manifest["decimals"], upper)
     if facts["n_impossible"] or facts["n_crossed"] or facts["n_repeated"]:
         raise VerificationFailed(f"{TABLE}.parquet holds a row that no measurement gives.")

@@ -95,7 +95,7 @@ def test_whether_lies_are_undone_decides_what_is_measured(home, log, original):
     [
         ({"points": []}, "at least 1"),
         ({"points": [{"column": "a", "upper": 1}] * 2}, "each column once"),
-        ({"points": [{"column": "a", "upper": -1}]}, "greater than 0"),
+        ({"points": [{"column": "a", "upper": -1}]}, "greater than or equal"),
         ({"n_clusters": 0}, "greater than or equal to 1"),
         ({"epsilon": 0}, "greater than 0"),
         ({"by": "country"}, "Extra inputs"),

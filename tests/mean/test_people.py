@@ -7,6 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 import tasks.number_log
+from hybriddp.errors import InvalidParameter
 from tasks.groups import NUMBERS, SQUARES, SUMS
 from tasks.ledger import Ledger
 from tasks.log_files import BadInput
@@ -146,12 +147,18 @@ def test_only_gaussian_noise_costs_a_delta(log):
     assert (mixed[SUMS].delta, mixed[NUMBERS].delta) == (0, Fraction(1, 10**6))
 
 
+def test_noise_that_cannot_be_drawn_is_refused_before_anybody_pays(log, home):
+    with pytest.raises(InvalidParameter, match="scale"):
+        identify(request_for(log, one_number=True, epsilon=0.001, delta=1e-9), home)
+
+
 def test_whatever_decides_a_measurement_is_in_the_releases_name(log):
     usual = request_for(log).measurement_parameters()
     for settings in (
         {"column": "other"}, {"per_person": "max"}, {"upper": 9.0}, {"epsilon": 3.9},
         {"report": "bit"}, {"weight": "privacy"}, {"variance_share": 0.1}, {"rotation": 2},
-        {"optin_fraction": 0.31}, {"noise": "gaussian"}, {"one_number": True},
+        {"optin_fraction": 0.31}, {"min_group_size": 3}, {"noise": "gaussian"},
+        {"one_number": True},
     ):  # fmt: skip
         assert request_for(log, **settings).measurement_parameters() != usual, settings
     known = [
@@ -165,7 +172,7 @@ def test_whatever_decides_a_measurement_is_in_the_releases_name(log):
     ("settings", "fault"),
     [
         ({"by": "country"}, "give a roster"),
-        ({"upper": 0}, "greater than 0"),
+        ({"upper": 0}, "greater than or equal"),
         ({"delta": 1e-5}, "0 without Gaussian"),
         ({"noise": "gaussian", "delta": 0}, "above 0 for Gaussian"),
         ({"weight": "known-variance"}, "known_sd"),

@@ -43,6 +43,11 @@ def test_other_parameters_than_the_noise_has_are_seen(publisher, key):
     refused(publisher, key, "noise is not the one|no measurement gives")
 
 
+def test_other_people_than_the_table_counts_are_seen(publisher, key):
+    publisher.manifest["guarantees"]["numbers"]["people"] += 1
+    refused(publisher, key, "other people")
+
+
 def test_other_noise_than_the_parameters_need_is_seen(publisher, key):
     publisher.manifest["noise"]["sums_sd"] = "0.1"
     refused(publisher, key, "noise is not the one")
@@ -59,7 +64,7 @@ def test_other_group_sizes_change_the_second_guarantee_or_the_recomputation(publ
     rows = publisher.rows("means")
     rows[0]["clients"] += 10_000
     publisher.sign(means=publisher.table("means", rows))
-    with pytest.raises(VerificationFailed, match=r"second guarantee|not what the measurements"):
+    with pytest.raises(VerificationFailed, match=r"second guarantee|other people"):
         verify_release(publisher.folder, key, measurements=run.folder)
 
 
@@ -77,7 +82,9 @@ def test_rows_that_no_measurement_gives_are_seen_without_measurements(
 def test_a_row_that_stands_twice_is_seen(publisher, key):
     rows = publisher.rows("means")
     publisher.sign(means=publisher.table("means", [rows[0], *rows]))
-    with pytest.raises(VerificationFailed, match="no measurement gives"):
+    with pytest.raises(
+        VerificationFailed, match="no measurement gives|other people|second guarantee"
+    ):
         verify_release(publisher.folder, key)
 
 

@@ -1,0 +1,99 @@
+"""Defects that the other tests of means let pass: each of these was planted, and is seen here."""
+
+import shutil
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pydantic import ValidationError
+
+import flows.mean
+from tasks import mean_orchestrated
+from tasks.groups import NUMBERS, SUMS
+from tasks.home import Home
+from tasks.mean import MeanRun
+from tasks.mean_estimates import estimate_means
+from tasks.mean_guarantee import second_guarantee
+from tasks.mean_product import judge_release
+from tasks.mean_request import MECHANISM_VERSION
+from tasks.quality import GateRefused
+from tests.mean.support import request_for, reserve_mean, usual_people, write_roster
+from tests.release.support import spent_by_account
+
+STEPS = [
+    "identify", "ingest", "judge_log", "choose_people", "reserve", "draw_sums", "draw_squares",
+    "draw_reports", "discard_private_tables", "judge_means", "wait_for_sign_off", "publish",
+]  # fmt: skip
+
+
+def test_the_flow_takes_every_step_in_order(monkeypatch, log):
+    """Both gates, the sign-off and the end of the log's tables are steps that no result shows."""
+    taken = []
+    for name in STEPS:
+        monkeypatch.setattr(flows.mean, name, lambda _, name=name: taken.append(name))
+    monkeypatch.setattr(flows.mean.Outcome, "published", lambda _: None)
+    flows.mean.mean.fn(request_for(log))
+    assert taken == STEPS
+
+
+def test_what_is_shown_of_the_draws_does_not_look_at_them(one_number, root, monkeypatch):
+    """A page that showed a group's own sum would end the second guarantee."""
+    shutil.copytree(one_number.home.root, root / "copy")
+    home = Home.open(root / "copy")
+    copy = MeanRun(home, one_number.release_id, one_number.attempt, one_number.request)
+    shutil.rmtree(copy.folder)  # whoever looks at the measurements fails
+    shown = []
+    monkeypatch.setattr(
+        mean_orchestrated, "create_markdown_artifact", lambda text, **_: shown.append(text)
+    )
+    mean_orchestrated._show_noise(copy)
+    assert len(shown) == 1
+
+
+@pytest.mark.parametrize("one_number", [False, True])
+@pytest.mark.parametrize(("n_optin", "n_clients", "weight"), [(50, 0, 1.0), (0, 50, 0.0)])
+def test_a_group_alone_has_all_the_weight_and_is_compared_with_nobody(
+    tmp_path, one_number, n_optin, n_clients, weight
+):
+    request = request_for(tmp_path / "log", one_number=one_number, weight="privacy")
+    measured = {
+        SUMS: pa.table({"key": ["all"], "n_people": [n_optin], "noisy_sum": [n_optin * 2**15]}),
+        NUMBERS: pa.table(
+            {"key": ["all"], "n_reports": [n_clients]}
+            | {f"power_{power}": np.zeros(1) for power in (1, 2, 3, 4)}
+        ),
+    }
+    [found] = estimate_means(request.measurement_parameters(), measured)
+    assert found.estimate.value == pytest.approx(5.0)  # the middle of the grid
+    assert found.estimate.weight == weight
+    assert found.agreement is None
+
+
+def test_gaussian_noise_alone_makes_no_second_guarantee(log):
+    """Both means go into weight and cross-check, so more than one number is published."""
+    request = request_for(log, noise="gaussian", report="gaussian")
+    assert second_guarantee(request.measurement_parameters(), [(300, 600)]) is None
+
+
+@pytest.mark.parametrize("report", ["mixed", "bit", "window", "laplace"])
+def test_one_number_takes_gaussian_reports_only(log, report):
+    with pytest.raises(ValidationError, match="noise gaussian and report gaussian"):
+        request_for(log, one_number=True, report=report)
+
+
+def test_people_without_a_key_pay_nothing_however_many_they_are(home, root, log):
+    people = usual_people() | {str(person): (person % 2, "") for person in range(100)}
+    roster = write_roster(root / "roster.csv", people)
+    run = reserve_mean(request_for(log, roster=roster, by="country"), home)
+    assert sum(run.group_size(group) for group in (SUMS, NUMBERS)) == len(people) - 100
+    assert len(spent_by_account(home)) == len(people) - 100
+
+
+def test_files_that_are_too_large_are_not_published(usual):
+    settings = usual.request.settings.model_copy(update={"max_bytes": 1})
+    with pytest.raises(GateRefused, match="n_bytes"):
+        judge_release(usual, settings)
+
+
+def test_another_mechanism_makes_another_release(log):
+    assert request_for(log).measurement_parameters()["mechanism_version"] == MECHANISM_VERSION
