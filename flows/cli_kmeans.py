@@ -11,13 +11,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from flows import options
-from flows.environment import configure
-from flows.running import promise, say_published, settings_from, with_progress
+from flows.running import promise, run_release_flow, say_published, settings_from
 from flows.terminal import HomeOption, JsonOption, explained
 from hybriddp.errors import require
 from tasks.kmeans import identify
 from tasks.kmeans_request import KMeansRequest
-from tasks.outcome import Outcome
 from tasks.shelf import read_rows
 
 _SHOWN = 20
@@ -70,15 +68,7 @@ def kmeans(
     points = _points(*(arguments.pop(name) for name in ("column", "per_person", "upper")))
     settings = settings_from(arguments) | ({"points": points} if points else {})
     request = KMeansRequest.model_validate(settings).at(datetime.now(UTC))
-    place = configure(home, quiet=True)
-    identify(request, place)  # what is refused anyway is refused before Prefect starts
-
-    def run() -> Outcome:
-        from flows.kmeans import kmeans as kmeans_flow  # importing Prefect takes seconds
-
-        return kmeans_flow(request)
-
-    outcome, seconds = with_progress(run, is_quiet=as_json)
+    outcome, seconds, place = run_release_flow("kmeans", request, identify, home, is_quiet=as_json)
     say_published(outcome, seconds, place, show_clusters, as_json=as_json)
 
 

@@ -11,12 +11,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from flows import options
-from flows.environment import configure
-from flows.running import promise, say_published, settings_from, with_progress
+from flows.running import promise, run_release_flow, say_published, settings_from
 from flows.terminal import HomeOption, JsonOption, explained
 from tasks.mean import identify
 from tasks.mean_request import MeanRequest
-from tasks.outcome import Outcome
 from tasks.shelf import read_rows
 
 _SHOWN = 20
@@ -87,15 +85,7 @@ def mean(
 ) -> None:
     """Publish the mean of a number that every person has; run it again to get it for free."""
     request = MeanRequest.model_validate(settings_from(locals())).at(datetime.now(UTC))
-    place = configure(home, quiet=True)
-    identify(request, place)  # what is refused anyway is refused before Prefect starts
-
-    def run() -> Outcome:
-        from flows.mean import mean as mean_flow  # importing Prefect takes seconds
-
-        return mean_flow(request)
-
-    outcome, seconds = with_progress(run, is_quiet=as_json)
+    outcome, seconds, place = run_release_flow("mean", request, identify, home, is_quiet=as_json)
     say_published(outcome, seconds, place, show_means, as_json=as_json)
 
 

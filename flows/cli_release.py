@@ -11,11 +11,10 @@ from rich.table import Table
 
 from flows import options
 from flows.environment import configure
-from flows.running import say_published, settings_from, verify_folder, with_progress
+from flows.running import run_release_flow, say_published, settings_from, verify_folder
 from flows.terminal import HomeOption, JsonOption, Progress, explained
 from hybriddp.errors import require
 from tasks.home import Home
-from tasks.outcome import Outcome
 from tasks.policy import Charge
 from tasks.reprocess import ReprocessRequest
 from tasks.request import ReleaseRequest
@@ -82,15 +81,7 @@ def release(
     """Publish the head of a search log; run it again to go on, or to get the same list for free."""
     require(engine == "duckdb", "engine must be duckdb", repr(engine), "it is the only one yet")
     request = ReleaseRequest.model_validate(settings_from(locals())).at(datetime.now(UTC))
-    place = configure(home, quiet=True)
-    identify(request, place)  # what is refused anyway is refused before Prefect starts
-
-    def run() -> Outcome:
-        from flows.release import release as release_flow  # importing Prefect takes seconds
-
-        return release_flow(request)
-
-    outcome, seconds = with_progress(run, is_quiet=as_json)
+    outcome, seconds, place = run_release_flow("release", request, identify, home, is_quiet=as_json)
     if outcome.status == "collecting":
         _say_collecting(outcome.folder, request, as_json)
     else:

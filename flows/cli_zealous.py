@@ -10,10 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from flows import options
-from flows.environment import configure
-from flows.running import say_published, settings_from, with_progress
+from flows.running import run_release_flow, say_published, settings_from
 from flows.terminal import HomeOption, JsonOption, explained
-from tasks.outcome import Outcome
 from tasks.policy import Charge
 from tasks.shelf import read_rows
 from tasks.zealous import identify
@@ -64,15 +62,7 @@ def zealous(
 ) -> None:
     """Publish which items of a log many people share; run it again to get the same for free."""
     request = ZealousRequest.model_validate(settings_from(locals())).at(datetime.now(UTC))
-    place = configure(home, quiet=True)
-    identify(request, place)  # what is refused anyway is refused before Prefect starts
-
-    def run() -> Outcome:
-        from flows.zealous import zealous as zealous_flow  # importing Prefect takes seconds
-
-        return zealous_flow(request)
-
-    outcome, seconds = with_progress(run, is_quiet=as_json)
+    outcome, seconds, place = run_release_flow("zealous", request, identify, home, is_quiet=as_json)
     say_published(outcome, seconds, place, show_histograms, as_json=as_json)
 
 

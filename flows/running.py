@@ -3,12 +3,14 @@
 import json
 import tomllib
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import typer
 from rich.console import Console
 
+from flows.environment import configure
 from flows.terminal import Progress
 from hybriddp.errors import require
 from tasks.checks import Check
@@ -19,6 +21,8 @@ from tasks.log_files import BadInput
 from tasks.outcome import Outcome
 from tasks.policy import Charge
 from tasks.verify import own_measurements, verify_release
+
+Asked = TypeVar("Asked")
 
 # What a command takes that is no setting of a request.
 _NO_SETTINGS = {"config", "columns", "engine", "home", "as_json"}
@@ -50,6 +54,26 @@ def read_settings(config: Path | None, given: dict[str, Any], columns: list[str]
     if mapping:
         settings["columns"] = mapping
     return {**settings, **given}
+
+
+def run_release_flow(
+    name: str,
+    request: Asked,
+    identify: Callable[[Asked, Home], object],
+    home: Path | None,
+    *,
+    is_quiet: bool,
+) -> tuple[Outcome, dict[str, float], Home]:
+    """Run the flow of this name; return how it ended, the seconds of every step, and the home."""
+    place = configure(home, quiet=True)
+    identify(request, place)  # what is refused anyway is refused before Prefect starts
+
+    def run() -> Outcome:
+        flow = getattr(import_module(f"flows.{name}"), name)  # importing Prefect takes seconds
+        outcome: Outcome = flow(request)
+        return outcome
+
+    return *with_progress(run, is_quiet=is_quiet), place
 
 
 def with_progress(

@@ -206,7 +206,7 @@ def _reader(source: Source, errors: str | None = None) -> str:
     types = ", ".join(f"{_column(source, column)}: 'VARCHAR'" for column in source.columns)
     quote = _quoted(QUOTES[source.dialect])
     # In parallel, DuckDB takes a quoted value that lies where two threads meet for rows.
-    threads = f", parallel = {'false' if quote != _quoted('') else 'true'}"
+    parallel = "false" if QUOTES[source.dialect] else "true"
     rejected = "ignore_errors = true"
     if errors is not None:
         rejected = (
@@ -216,7 +216,7 @@ def _reader(source: Source, errors: str | None = None) -> str:
     return (
         f"read_csv({paths}, delim = {_quoted(DELIMITERS[source.dialect])}, header = true, "
         f"quote = {quote}, escape = {quote}, columns = {{{types}}}, auto_detect = false, "
-        f"{rejected}, max_line_size = {_MAX_LINE_BYTES}{threads})"
+        f"{rejected}, max_line_size = {_MAX_LINE_BYTES}, parallel = {parallel})"
     )
 
 

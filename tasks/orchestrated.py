@@ -25,15 +25,17 @@ from tasks import reprocess as reprocessing
 from tasks.checks import Check
 from tasks.home import Home, write_whole
 from tasks.keys import read_public_key
+from tasks.log_request import LogRequest
 from tasks.publish import revise
 from tasks.reprocess import ReprocessRequest
-from tasks.request import ReleaseRequest
 from tasks.run import LogRun, Release, Run
 from tasks.run import identify as identify_run
 from tasks.verify import verify_publication
 
 R = TypeVar("R")
 S = TypeVar("S", bound=Release)
+L = TypeVar("L", bound=LogRun)
+A = TypeVar("A", bound=LogRequest)
 Announce = Callable[[str], None]
 
 LEDGER_LIMIT = "hybriddp-ledger"
@@ -126,15 +128,19 @@ def ledger_turn() -> Iterator[None]:
         yield
 
 
-@task(name="identify", cache_policy=NO_CACHE, persist_result=False)
-def identify(request: ReleaseRequest) -> Run:
-    """Find out which release this is."""
-    home = Home.open()
-    # A retry days later must still mean the week that it was scheduled for.
-    moment = flow_run.scheduled_start_time or datetime.now(UTC)
-    run = guarded("identify", home, lambda: identify_run(request.at(moment), home))
-    artifacts.show_identity(run)
-    return run
+def identification(find: Callable[[A, Home], L]) -> Callable[[A], L]:
+    """Make the Prefect task that every release begins with, of what finds out which one it is."""
+
+    @task(name="identify", cache_policy=NO_CACHE, persist_result=False)
+    def identify(request: A) -> L:
+        home = Home.open()
+        # A retry days later must still mean the week that it was scheduled for.
+        moment = flow_run.scheduled_start_time or datetime.now(UTC)
+        run = guarded("identify", home, lambda: find(request.at(moment), home))
+        artifacts.show_identity(run)
+        return run
+
+    return identify
 
 
 def _judge_log(run: LogRun) -> None:
@@ -157,6 +163,7 @@ def _publish(run: Run) -> Any:
     return steps.publish(run, run.request.publishing)
 
 
+identify = identification(identify_run)
 ingest = step("ingest", steps.ingest, artifacts.show_ingest)
 judge_log = step("judge the log", _judge_log)
 choose_cohorts = step("choose cohorts", steps.choose_cohorts, artifacts.show_cohorts)

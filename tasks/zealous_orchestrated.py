@@ -1,37 +1,15 @@
 """The steps of a release of histograms as Prefect tasks; those about the log are shared."""
 
-from datetime import UTC, datetime
 from functools import partial
 
-import polars as pl
-from prefect import task
-from prefect.artifacts import create_markdown_artifact, create_table_artifact
-from prefect.cache_policies import NO_CACHE
-from prefect.runtime import flow_run
+from prefect.artifacts import create_markdown_artifact
 
 from hybriddp.search_log import ITEM_KINDS
 from tasks import zealous, zealous_product
-from tasks.artifacts import show_gate, show_identity
-from tasks.home import Home
 from tasks.measurements import load_measurement
-from tasks.orchestrated import guarded, step
-from tasks.publish import publish as publish_release
-from tasks.publish import published_folder
+from tasks.orchestrated import identification, step
+from tasks.product_orchestrated import judging, publishing
 from tasks.zealous import ZealousRun
-from tasks.zealous_request import ZealousRequest
-
-_SHOWN = 20
-
-
-@task(name="identify", cache_policy=NO_CACHE, persist_result=False)
-def identify(request: ZealousRequest) -> ZealousRun:
-    """Find out which release this is."""
-    home = Home.open()
-    # A retry days later must still mean the week that it was scheduled for.
-    moment = flow_run.scheduled_start_time or datetime.now(UTC)
-    run = guarded("identify", home, lambda: zealous.identify(request.at(moment), home))
-    show_identity(run)
-    return run
 
 
 def _show_people(run: ZealousRun) -> None:
@@ -60,28 +38,7 @@ def _show_histogram(kind: str, run: ZealousRun) -> None:
     )
 
 
-def _judge(run: ZealousRun) -> None:
-    show_gate(run, zealous_product.judge_release(run, run.request.settings), "gate-histograms")
-
-
-def _publish(run: ZealousRun) -> None:
-    publish_release(run, run.request.settings)
-
-
-def _show_publication(run: ZealousRun) -> None:
-    folder = published_folder(run)
-    for kind in run.request.kinds:
-        rows = pl.read_parquet(folder / f"{kind}.parquet").head(_SHOWN).to_dicts()
-        create_table_artifact(
-            rows, key=f"hybriddp-{kind}", description=f"Head of {kind}, {run.release_id}"
-        )
-    create_markdown_artifact(
-        (folder / "label.md").read_text(encoding="utf-8"),
-        key="hybriddp-label",
-        description=f"label of {run.release_id}",
-    )
-
-
+identify = identification(zealous.identify)
 choose_people = step("choose people", zealous.choose_people, _show_people)
 # One task a histogram: each is drawn and stored by itself.
 draw_histogram = {
@@ -90,5 +47,5 @@ draw_histogram = {
     )
     for kind in ITEM_KINDS
 }
-judge_histograms = step("judge the histograms", _judge)
-publish = step("publish", _publish, _show_publication, writes_ledger=True)
+judge_histograms = judging("judge the histograms", zealous_product.judge_release, "gate-histograms")
+publish = publishing(lambda run: run.request.kinds)

@@ -83,7 +83,7 @@ def test_a_row_that_stands_twice_is_seen(publisher, key):
     rows = publisher.rows("means")
     publisher.sign(means=publisher.table("means", [rows[0], *rows]))
     with pytest.raises(
-        VerificationFailed, match="no measurement gives|other people|second guarantee"
+        VerificationFailed, match=r"no measurement gives|other people|second guarantee"
     ):
         verify_release(publisher.folder, key)
 

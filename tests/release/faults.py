@@ -38,14 +38,16 @@ from hybriddp.zealous import ZealousMechanism
 from tasks.engine import DuckDBEngine
 from tasks.groups import CLIENTS, HEADLIST, HISTOGRAM
 from tasks.home import Home
+from tasks.keys import read_public_key
 from tasks.kmeans_request import KMeansRequest
 from tasks.ledger import Ledger
-from tasks.ledger_rules import Kind
+from tasks.ledger_rules import Entry, Kind
 from tasks.log_request import LogRequest
 from tasks.mean_request import MeanRequest
 from tasks.measurements import draw_once
 from tasks.request import ReleaseRequest
 from tasks.run import LogRun, Run, identify
+from tasks.verify import verify_release
 from tasks.zealous_request import ZealousRequest
 from tests.release.support import reserve_release, waive_gates
 
@@ -234,6 +236,44 @@ def run_to_the_end(root: Path, request: LogRequest) -> None:
         outcome["failed"] = traceback.format_exc()
     append_line(root / "outcome", outcome)
     sys.exit(1 if "failed" in outcome else 0)
+
+
+def points_of(root: Path, request: LogRequest) -> list[str]:
+    """Run a release to its end; return everything durable that it does, in order."""
+    root.mkdir()
+    assert run_child(run_until, root, request, None, root / "points") == 0
+    return read_lines(root / "points")
+
+
+def kill_and_go_on(
+    root: Path, request: LogRequest, point: int, *, is_burnt: bool
+) -> tuple[list[Entry], Path]:
+    """Kill a release at a point and run it to its end; return the ledger's rows at its death.
+
+    What was written stays, only burnt draws are paid for again, nothing is drawn twice, and what
+    is published, the folder that is returned, too, is what its measurements give.
+    """
+    root.mkdir()
+    assert run_child(run_until, root, request, point) == -signal.SIGKILL
+    home = Home.open(root / "home")
+    before = Ledger(home.ledger).entries()
+    run_child(run_to_the_end, root, request)
+    [outcome] = read_lines(root / "outcome")
+    assert "failed" not in outcome, outcome.get("failed")
+    assert (outcome["refused"] is not None) == is_burnt
+    after = Ledger(home.ledger).entries()
+    assert after[: len(before)] == before
+    assert sum(entry.kind is Kind.RESERVED for entry in after) == 1 + is_burnt
+    draws = [(draw["attempt"], draw["group"]) for draw in read_lines(root / "draws")]
+    assert len(set(draws)) == len(draws)
+    [last] = [entry for entry in after if entry.kind is Kind.PUBLISHED]
+    folder = Path(outcome["folder"])
+    verify_release(
+        folder,
+        read_public_key(home.public / "signing.pub"),
+        measurements=home.measurement(last.release_id, last.attempt),
+    )
+    return before, folder
 
 
 def meet_before(kind: Kind, barrier: Any) -> None:
