@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 from tasks.groups import POINTS, people_of
-from tasks.label import lifetime_promise
+from tasks.label import lifetime_promise, limits_of_the_promise
 from tasks.mean_label import RULES, membership, what_people_pay
 
 
@@ -32,10 +32,7 @@ def write_label(facts: Mapping[str, Any]) -> str:
         f"{parameters['n_iterations']} iterations, also for those who saw the centres move.",
         membership(parameters),
         lifetime_promise(facts["cap"], "numbers and searches"),
-        "**What it does not promise.** It hides a person's point, not that there are people who "
-        "have one; a fact about very many people can be learnt without learning about one. How "
-        "long the computation took is not hidden. A quality gate refuses bad logs before any noise "
-        "is drawn, and that it passed is one bit that is not noisy.",
+        limits_of_the_promise("a person's point", "have one"),
         "**Errors.** Shares and centres are about the people who were nearest to a centre before "
         "it moved for the last time. Their standard errors are those of the last iteration's "
         "noise alone: that earlier noise, or the first centres, led to other clusters, is not in "

@@ -33,10 +33,7 @@ def write_label(facts: Mapping[str, Any], params: BlenderParams) -> str:
         f"compares {facts['guarantees']['S']['neighbours']}.",
         _membership(facts["parameters"]["optin"], facts["parameters"]["clients"]),
         lifetime_promise(facts["cap"]),
-        "**What it does not promise.** It hides what a person searched for, not that there are "
-        "people who search; a fact about very many people can be learnt without learning about "
-        "one. How long the computation took is not hidden. A quality gate refuses bad logs before "
-        "any noise is drawn, and that it passed is one bit that is not noisy.",
+        limits_of_the_promise("what a person searched for", "search"),
         f"**Intervals** are {facts['interval_method']}; they cover the probability in the whole "
         "population, one at a time, and ranks among the listed likewise.",
         _agreement(facts["cross_check"]),
@@ -81,6 +78,16 @@ def lifetime_promise(cap: Mapping[str, Any], what: str = "searches") -> str:
         f"**Over any {policy.window_days} days** nobody's {what} are used beyond {policy.cap}; "
         f"the budget refills, so over {HORIZON_YEARS} years the worst case is "
         f"{policy.worst_case(HORIZON_YEARS)}."
+    )
+
+
+def limits_of_the_promise(hidden: str, people_who: str, first: str = "") -> str:
+    """Say what no release promises."""
+    return (
+        f"**What it does not promise.** {first}It hides {hidden}, not that there are people who "
+        f"{people_who}; a fact about very many people can be learnt without learning about one. "
+        "How long the computation took is not hidden. A quality gate refuses bad logs before any "
+        "noise is drawn, and that it passed is one bit that is not noisy."
     )
 
 

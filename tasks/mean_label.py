@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 from tasks.groups import SUMS, people_of
-from tasks.label import lifetime_promise, number_of
+from tasks.label import lifetime_promise, limits_of_the_promise, number_of
 from tasks.policy import DELTA_UNITS, EPSILON_UNITS
 
 RULES = {
@@ -37,10 +37,7 @@ def write_label(facts: Mapping[str, Any]) -> str:
         *_second(facts["second_guarantee"]),
         membership(parameters),
         lifetime_promise(facts["cap"], "numbers and searches"),
-        "**What it does not promise.** It hides a person's number, not that there are people who "
-        "have one; a fact about very many people can be learnt without learning about one. How "
-        "long the computation took is not hidden. A quality gate refuses bad logs before any noise "
-        "is drawn, and that it passed is one bit that is not noisy.",
+        limits_of_the_promise("a person's number", "have one"),
         _intervals(facts),
     ]
     return "\n\n".join(sections) + "\n"

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hybriddp.events import PROBABILISTIC
-from tasks.label import lifetime_promise, number_of
+from tasks.label import lifetime_promise, limits_of_the_promise, number_of
 from tasks.policy import DELTA_UNITS, EPSILON_UNITS
 
 _MEANINGS = {
@@ -49,11 +49,11 @@ def write_label(facts: Mapping[str, Any]) -> str:
         _MEANINGS[parameters["relaxation"] == PROBABILISTIC],
         _membership(parameters["optin"]),
         lifetime_promise(facts["cap"]),
-        "**What it does not promise.** A count is that of the people who were asked for this item, "
-        "not of all who have it. It hides what a person searched for, not that there are people "
-        "who search; a fact about very many people can be learnt without learning about one. How "
-        "long the computation took is not hidden. A quality gate refuses bad logs before any noise "
-        "is drawn, and that it passed is one bit that is not noisy.",
+        limits_of_the_promise(
+            "what a person searched for",
+            "search",
+            "A count is that of the people who were asked for this item, not of all who have it. ",
+        ),
     ]
     return "\n\n".join(sections) + "\n"
 
