@@ -22,8 +22,10 @@ from hybriddp.gaussian import DiscreteGaussian, classic_factor, gaussian_epsilon
 from hybriddp.params import MAX_EPSILON, Budget
 
 # A proved epsilon is searched this little above the idealised one, and stated to nine decimals.
-_SURCHARGES = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+_SURCHARGES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 _DECIMALS = 10**9
+# A label has a proof for every key, and shows four decimals; see `exact_gaussian.BLOCKS_PER_SD`.
+_BLOCKS_PER_SD = 512
 # A closeness that no budget can pay.
 _NO_CLAIM = Fraction(MAX_EPSILON)
 
@@ -224,7 +226,7 @@ def _least_epsilon(budget: Budget, variance: Fraction, shift: int, closeness: Fr
         stated = Fraction(math.ceil(wanted * _DECIMALS), _DECIMALS)
         if stated >= budget.epsilon:
             break
-        divergence = shift_divergence(variance, stated - 2 * closeness, shift)
+        divergence = shift_divergence(variance, stated - 2 * closeness, shift, _BLOCKS_PER_SD)
         if Fraction(exp(closeness) * UPWARDS * divergence) <= budget.delta:
             return stated
     return budget.epsilon

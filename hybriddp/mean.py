@@ -13,7 +13,7 @@ from hybriddp.mean_clients import ReportSums
 from hybriddp.mean_errors import MeanSetting
 from hybriddp.mean_events import Noise, ReportLaw
 from hybriddp.mean_grid import ValueGrid
-from hybriddp.mean_intervals import half_width, two_sided
+from hybriddp.mean_intervals import BoundedMean, chance_of_difference, half_width
 from hybriddp.mean_variance import VarianceEstimate
 from hybriddp.noise import DiscreteLaplace
 
@@ -81,7 +81,11 @@ def local_mean(
     position = float(sums.powers[0, key]) / n_users + law.grid / 2
     least, most = (variance.cautious, variance.generous) if variance else (0, law.grid**2 / 4)
     inside = min(max(position, 0.0), float(law.grid))
-    noise = law.noise.mean(inside, most if law.noise.c2 > 0 else least)
+    # Bits of few clients may all be alike by chance, and would then seem to have hardly any noise:
+    # four more clients, in the middle, keep that from narrowing intervals (Agresti and Coull).
+    with_four_more = (n_users * inside + 4 * law.grid / 2) / (n_users + 4)
+    spread = most if law.noise.c2 > 0 else least
+    noise = max(law.noise.mean(at, spread) for at in (inside, with_four_more))
     return GroupMean(position * grid.step, n_users, noise * grid.step**2 / n_users)
 
 
@@ -122,15 +126,21 @@ def alone(group: GroupMean, weight: float, upper: float) -> MeanEstimate:
     return _inside(group.value, margin, weight, group.noise, upper)
 
 
-def agreement(trusted: GroupMean, local: GroupMean, variance: float) -> float:
-    """Return how likely two groups of people of this variance differ at least as much (a p-value).
+def agreement(trusted: GroupMean, local: GroupMean, upper: float, variance: float) -> float:
+    """Return how likely groups of people who are alike differ at least as much: at most this.
+
+    People's values lie between 0 and `upper` and have this variance. The bound also holds for small
+    groups with rare large values, which no normal approximation describes.
 
     Privacy claim: none; post-processing of noisy means.
     """
     of_laplace = trusted.noise if trusted.laplace_scale else 0.0
-    sampling = variance * (1 / trusted.n_users + 1 / local.n_users)
-    rest = trusted.noise - of_laplace + local.noise + sampling
-    return two_sided(trusted.value - local.value, trusted.laplace_scale, rest)
+    return chance_of_difference(
+        trusted.value - local.value,
+        laplace_scale=trusted.laplace_scale,
+        normal_variance=trusted.noise - of_laplace + local.noise,
+        samples=(BoundedMean(group.n_users, upper, variance) for group in (trusted, local)),
+    )
 
 
 def choose_weight(trusted: GroupMean, local: GroupMean, rule: str, variance: float) -> float:

@@ -121,7 +121,7 @@ def _estimate(laws: MeanLaws, sums: _KeySums, n_clients: int) -> tuple[MeanEstim
     spread = upper**2 / 4 if scaled is None else scaled.ample
     return (
         blend(trusted, local, upper, laws.parameters["weight"], scaled),
-        agreement(trusted, local, spread),
+        agreement(trusted, local, upper, spread),
     )
 
 
@@ -177,11 +177,13 @@ def _variance(laws: MeanLaws, sums: _KeySums) -> VarianceEstimate | None:
 
 
 def _by_key(measured: Measurements) -> Iterator[tuple[str, _KeySums]]:
-    """Put the measurements of each key together; every table has all keys in one order."""
-    sums, reports = measured[SUMS].to_pylist(), measured[NUMBERS].to_pylist()
-    nothing = [{"n_pairs": 0, "noisy_sum": 0}] * len(sums)
-    squares = measured[SQUARES].to_pylist() if SQUARES in measured else nothing
-    for of_sum, of_square, of_reports in zip(sums, squares, reports, strict=True):
+    """Put the measurements of each key together; every table has all keys."""
+    squares, reports = (
+        {row["key"]: row for row in _rows(measured, of)} for of in (SQUARES, NUMBERS)
+    )
+    for of_sum in _rows(measured, SUMS):
+        of_reports = reports[of_sum["key"]]
+        of_square = squares[of_sum["key"]] if squares else {"n_pairs": 0, "noisy_sum": 0}
         powers = np.array([[of_reports[f"power_{power}"]] for power in (1, 2, 3, 4)])
         yield (
             of_sum["key"],
@@ -193,3 +195,8 @@ def _by_key(measured: Measurements) -> Iterator[tuple[str, _KeySums]]:
                 ReportSums(np.array([of_reports["n_reports"]]), powers),
             ),
         )
+
+
+def _rows(measured: Measurements, group: str) -> list[dict[str, Any]]:
+    """Return the measurements of a group; nothing if it was not measured."""
+    return measured[group].to_pylist() if group in measured else []

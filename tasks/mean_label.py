@@ -9,8 +9,8 @@ from tasks.label import lifetime_promise, limits_of_the_promise, number_of
 from tasks.policy import DELTA_UNITS, EPSILON_UNITS
 
 RULES = {
-    "sum": "the sum of their rows",
-    "mean": "the mean of their rows",
+    "sum": "the sum of their rows (each at most 1,024 times the limit)",
+    "mean": "the mean of their rows (each at most 1,024 times the limit)",
     "max": "the largest of their rows",
     "count": "how many of their rows have one",
 }
@@ -106,6 +106,6 @@ def _intervals(facts: Mapping[str, Any]) -> str:
     if check["p_value"] is None:
         return text + " Whether the groups are alike was not compared."
     return text + (
-        f" That the groups differ as much as they do has p = {check['p_value']} over "
+        f" That the groups differ as much as they do has p <= {check['p_value']} over "
         f"{check['compared']} key{'s' if check['compared'] > 1 else ''}."
     )

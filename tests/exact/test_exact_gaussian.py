@@ -167,18 +167,16 @@ def test_smaller_shifts_cost_no_more():
 
 @pytest.mark.parametrize("target", [1e-3, 1e-6, 1e-12])
 @pytest.mark.parametrize("relative_shift", [0.003, 0.1, 2.0])
-def test_blocks_are_above_the_sum_and_within_a_millionth(target, relative_shift, monkeypatch):
+def test_blocks_are_above_the_sum_and_within_a_millionth(target, relative_shift):
     variance = Fraction(8300**2)  # blocks of two
     shift = max(1, round(relative_shift * 8300))
     epsilon = Fraction(gaussian_epsilon(target, shift / 8300))
-    exact_gaussian.shift_divergence.cache_clear()
-    in_blocks = shift_divergence(variance, epsilon, shift)
-    monkeypatch.setattr(exact_gaussian, "_BLOCKS_PER_SD", 10**9)
-    exact_gaussian.shift_divergence.cache_clear()
-    one_by_one = shift_divergence(variance, epsilon, shift)
-    exact_gaussian.shift_divergence.cache_clear()
+    one_by_one = shift_divergence(variance, epsilon, shift, blocks_per_sd=10**9)
     assert float(one_by_one) == pytest.approx(target, rel=1e-3)
+    in_blocks = shift_divergence(variance, epsilon, shift)
     assert one_by_one < in_blocks < one_by_one * (1 + Decimal("1e-6"))
+    in_long_blocks = shift_divergence(variance, epsilon, shift, blocks_per_sd=512)
+    assert in_blocks < in_long_blocks < one_by_one * (1 + Decimal("4e-5"))
 
 
 def excess_term_by_term(edge: Fraction, terms: range, shift: int) -> Decimal:
@@ -190,23 +188,21 @@ def excess_term_by_term(edge: Fraction, terms: range, shift: int) -> Decimal:
 
 @pytest.mark.parametrize("shift", [1, 40, 300])
 @pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(1, 5), Fraction(2)])
-def test_no_block_is_below_its_own_sum(shift, epsilon, monkeypatch):
+def test_no_block_is_below_its_own_sum(shift, epsilon):
     """Blocks of 16 at scale 64, where convex ones are above 16 times their centre by 10 %."""
-    monkeypatch.setattr(exact_gaussian, "_BLOCKS_PER_SD", 4)
     edge = epsilon * 64**2 / shift - Fraction(shift, 2)
     for first in (math.floor(edge) + 1 + away for away in (0, 5, 64, 200, 256)):
         exact = excess_term_by_term(edge, range(first, first + 16), shift)
-        found = exact_gaussian._excess_above(Fraction(64**2), edge, first, first + 15, shift)
+        found = exact_gaussian._excess_above(Fraction(64**2), edge, first, first + 15, shift, 16)
         assert exact < found
         if first - edge > 60 and first < 300:
             assert found < exact * Decimal("1.15"), "only slightly above"
 
 
-def test_many_blocks_get_the_factor_of_the_farthest(monkeypatch):
+def test_many_blocks_get_the_factor_of_the_farthest():
     """From 1 to 7 scales all blocks are convex; the first one's factor would not do."""
-    monkeypatch.setattr(exact_gaussian, "_BLOCKS_PER_SD", 4)
     exact = excess_term_by_term(Fraction(-122), range(64, 448), 300)
-    found = exact_gaussian._excess_above(Fraction(64**2), Fraction(-122), 64, 447, 300)
+    found = exact_gaussian._excess_above(Fraction(64**2), Fraction(-122), 64, 447, 300, 16)
     assert exact < found < exact * Decimal("1.3")
 
 

@@ -109,9 +109,10 @@ def test_agreement_takes_an_ample_variance_and_no_more(tmp_path):
     apart, _ = estimated(tmp_path, **settings)
     unknown, _ = estimated(tmp_path, **settings, weight="privacy")
     sampling = VARIANCE * (1 / N_OPTIN + 1 / N_CLIENTS)
-    exact = math.erfc(0.04 / math.sqrt(2 * (sampling + 2 * (UPPER / 8) ** 2 / N_CLIENTS)))
-    assert exact < apart.agreement < 10 * exact
-    assert unknown.agreement > 0.3
+    variance = sampling + 2 * (UPPER / 8) ** 2 / N_CLIENTS
+    bound = 2 * math.exp(-(0.04**2) / (2 * variance))
+    assert bound < apart.agreement < 3 * bound
+    assert unknown.agreement == 1
 
 
 def test_keys_of_nobody_are_not_published(tmp_path):

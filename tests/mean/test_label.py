@@ -26,7 +26,7 @@ def test_label_by_country_states_the_first_guarantee_only(usual):
     assert "between 0 and 10" in label
     assert "second guarantee" not in label
     assert manifest["second_guarantee"] is None
-    assert f"p = {manifest['cross_check']['p_value']}" in label
+    assert f"p <= {manifest['cross_check']['p_value']}" in label
 
 
 def test_label_of_one_number_states_both_and_the_second_never_replaces_the_first(one_number):

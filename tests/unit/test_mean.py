@@ -5,7 +5,7 @@ from fractions import Fraction as F
 
 import numpy as np
 import pytest
-from scipy import integrate
+from scipy import integrate, stats
 
 from hybriddp.errors import InvalidParameter
 from hybriddp.mean import (
@@ -24,7 +24,7 @@ from hybriddp.mean import (
 from hybriddp.mean_clients import ReportSums, report_law
 from hybriddp.mean_errors import MeanSetting
 from hybriddp.mean_grid import ValueGrid
-from hybriddp.mean_intervals import half_width, tail, two_sided
+from hybriddp.mean_intervals import BoundedMean, chance_of_difference, half_width, tail
 from hybriddp.mean_trusted import trusted_budgets
 from hybriddp.mean_variance import (
     VarianceEstimate,
@@ -73,6 +73,16 @@ def test_a_local_mean_counts_the_spread_of_values_where_it_adds_noise():
     assert local_mean(sums, 1, bits, grid).noise > local_mean(
         sums, 1, bits, grid, VarianceEstimate(200, 100)
     ).noise  # fmt: skip
+
+
+def test_bits_of_few_clients_that_are_all_alike_keep_their_noise():
+    law, grid = report_law("bit", Budget(F(8)), 100), ValueGrid(100, 100)
+    all_at_the_end = sums_of([float(law.estimates(np.array([0]))[0])] * 2, 100)
+    mean = local_mean(all_at_the_end, 0, law, grid, VarianceEstimate(0, 100))
+    assert mean.noise == pytest.approx(law.noise.mean(4 * 50 / 6, 0) / 2)
+    # A thousand that are alike say that their values are.
+    many = sums_of([float(law.estimates(np.array([0]))[0])] * 1000, 100)
+    assert local_mean(many, 0, law, grid, VarianceEstimate(0, 100)).noise < mean.noise / 50
 
 
 def sums_of(said, grid):
@@ -179,11 +189,34 @@ def test_a_share_of_the_budget_below_none_or_all_of_it_is_refused():
 
 
 @pytest.mark.parametrize(("scale", "variance"), [(2.0, 0.0), (0.0, 4.0), (1.0, 2.0), (1e-12, 1.0)])
-def test_two_sided_chance_is_the_one_that_intervals_are_made_of(scale, variance):
-    margin = half_width(scale, variance)
-    assert two_sided(margin, scale, variance) == pytest.approx(0.05, rel=1e-6)
-    assert two_sided(-margin, scale, variance) == two_sided(margin, scale, variance)
-    assert two_sided(0.0, scale, variance) == pytest.approx(1)
+def test_differences_by_noise_alone_are_at_most_as_likely_as_said(scale, variance):
+    for level in (0.05, 1e-6, 1e-12):
+        margin = half_width(scale, variance, 1 - level)
+        bound = chance_of_difference(
+            margin, laplace_scale=scale, normal_variance=variance, samples=()
+        )
+        assert level <= bound < 100 * level
+        assert bound == chance_of_difference(
+            -margin, laplace_scale=scale, normal_variance=variance, samples=()
+        )
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+@pytest.mark.parametrize(("n_people", "share"), [(1, 0.5), (10, 0.01), (10, 0.3), (500, 0.002)])
+def test_a_mean_of_people_deviates_at_most_as_often_as_said(n_people, share, unit):
+    """All outcomes of people of whom a share is at the limit, the others at 0."""
+    people = [BoundedMean(n_people, unit, share * (1 - share) * unit**2)]
+    outcomes = np.arange(n_people + 1)
+    deviations = np.abs(outcomes / n_people - share)
+    chances = stats.binom.pmf(outcomes, n_people, share)
+    for x in np.unique(deviations):
+        bound = chance_of_difference(
+            float(x) * unit, laplace_scale=0.0, normal_variance=0.0, samples=people
+        )
+        assert bound >= chances[deviations >= x - 1e-12].sum() * (1 - 1e-9)
+    assert chance_of_difference(
+        0.0, laplace_scale=0.0, normal_variance=0.0, samples=people
+    ) == 1  # fmt: skip
 
 
 def test_a_group_alone_has_its_own_noise_and_nothing_else():
@@ -198,8 +231,10 @@ def test_a_group_alone_has_its_own_noise_and_nothing_else():
 def test_agreement_counts_both_noises_and_both_samples():
     trusted, local = GroupMean(4.0, 50, 0.3), GroupMean(7.0, 200, 0.2)
     variance = 0.3 + 0.2 + 5 * (1 / 50 + 1 / 200)
-    z = 3 / math.sqrt(variance)
-    assert agreement(trusted, local, 5.0) == pytest.approx(math.erfc(z / math.sqrt(2)))
-    # The same noise with Laplace tails: a far difference is more likely.
+    normal = 2 * math.exp(-(3**2) / (2 * variance))
+    # Values that cannot be far away make a normal sample, but for what Bennett's bound costs.
+    assert normal < agreement(trusted, local, 8.0, 5.0) < 1.5 * normal
+    # Rare values that are far away, or noise with Laplace tails: a far difference is more likely.
+    assert agreement(trusted, local, 500.0, 5.0) > 2 * normal
     with_tails = GroupMean(4.0, 50, 0.3, laplace_scale=math.sqrt(0.15))
-    assert agreement(with_tails, local, 5.0) > 2 * agreement(trusted, local, 5.0)
+    assert agreement(with_tails, local, 5.0, 5.0) > 2 * normal
