@@ -3,11 +3,12 @@
 from prefect import flow
 
 from flows.sign_off import wait_for_sign_off
-from tasks.kmeans_orchestrated import draw_clusters, identify, judge_clusters, publish
+from tasks.kmeans_orchestrated import draw_clusters, identify, judge_clusters
 from tasks.kmeans_request import KMeansRequest
 from tasks.number_orchestrated import choose_people, ingest, judge_log
 from tasks.orchestrated import discard_private_tables, reserve
 from tasks.outcome import Outcome
+from tasks.product_orchestrated import publish
 
 
 @flow(name="kmeans", persist_result=False)

@@ -9,12 +9,12 @@ from tasks.mean_orchestrated import (
     draw_sums,
     identify,
     judge_means,
-    publish,
 )
 from tasks.mean_request import MeanRequest
 from tasks.number_orchestrated import choose_people, ingest, judge_log
 from tasks.orchestrated import discard_private_tables, reserve
 from tasks.outcome import Outcome
+from tasks.product_orchestrated import publish
 
 
 @flow(name="mean", persist_result=False)

@@ -14,7 +14,7 @@ Locale = Annotated[str | None, typer.Option(help="Locale; default: all.")]
 Roster = Annotated[Path | None, typer.Option(help="Who takes part: columns person, optin.")]
 Rotation = Annotated[int | None, typer.Option(help="Each person serves every R-th epoch.")]
 Columns = Annotated[
-    list[str] | None, typer.Option(help="Other column names, such as query=SearchTerm.")
+    list[str] | None, typer.Option(help="Other column names, such as person=UserId.")
 ]
 BadRows = Annotated[float | None, typer.Option(help="More bad rows stop it.")]
 GroupSize = Annotated[int | None, typer.Option(help="Smallest group; 2.")]

@@ -49,7 +49,7 @@ def read_settings(config: Path | None, given: dict[str, Any], columns: list[str]
     mapping = dict(settings.pop("columns", {}))
     for pair in columns:
         name, equals, column = pair.partition("=")
-        require(bool(equals), "--columns must look like query=SearchTerm", repr(pair), "add the =")
+        require(bool(equals), "--columns must look like person=UserId", repr(pair), "add the =")
         mapping[name] = column or None
     if mapping:
         settings["columns"] = mapping

@@ -5,12 +5,12 @@ from prefect import flow
 from flows.sign_off import wait_for_sign_off
 from tasks.orchestrated import discard_private_tables, ingest, judge_log, reserve
 from tasks.outcome import Outcome
+from tasks.product_orchestrated import publish
 from tasks.zealous_orchestrated import (
     choose_people,
     draw_histogram,
     identify,
     judge_histograms,
-    publish,
 )
 from tasks.zealous_request import ZealousRequest
 

@@ -27,7 +27,7 @@ select
         case
             when number is null then null  -- which least and greatest would take for their limits
             when $is_counted[i] then cast(number as bigint)
-            -- A row of more than a thousand times the limit counts as that.
+            -- A row of more than 1,024 times the limit counts as that, which labels say.
             else cast(
                 round(least(greatest(number / $uppers[i], -1024), 1024) * 4294967296) as bigint
             )

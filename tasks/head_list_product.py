@@ -39,6 +39,12 @@ def label(release: Release, facts: Mapping[str, Any]) -> str:
     return write_label(facts, release.params)
 
 
+def preview(release: Release, settings: PublishSettings) -> dict[str, pa.Table]:
+    """Build the tables as they would be published, by name."""
+    tables = tables_of(release, settings.decimals, frozenset(blocked(release, settings)))
+    return {"head_list": tables.head_list, "trends": tables.trends}
+
+
 def judge_release(release: Release, settings: PublishSettings) -> Verdict:
     """Judge the tables as they would be published; raise GateRefused."""
     hidden = frozenset(blocked(release, settings))

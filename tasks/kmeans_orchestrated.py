@@ -5,7 +5,7 @@ from prefect.artifacts import create_markdown_artifact
 from tasks import kmeans, kmeans_product
 from tasks.kmeans import KMeansRun
 from tasks.orchestrated import identification, step
-from tasks.product_orchestrated import judging, publishing
+from tasks.product_orchestrated import judging
 
 
 def _show_noise(run: KMeansRun) -> None:
@@ -22,5 +22,4 @@ def _show_noise(run: KMeansRun) -> None:
 
 identify = identification(kmeans.identify)
 draw_clusters = step("draw clusters", kmeans.draw_clusters, _show_noise, writes_ledger=True)
-judge_clusters = judging("judge the clusters", kmeans_product.judge_release, "gate-clusters")
-publish = publishing(lambda _: kmeans_product.SCHEMAS)
+judge_clusters = judging("judge the clusters", kmeans_product, "gate-clusters")

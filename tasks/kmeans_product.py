@@ -10,7 +10,7 @@ from tasks.clusters import Cluster, find_clusters
 from tasks.groups import ANSWERS, POINTS
 from tasks.kmeans_label import write_label
 from tasks.kmeans_request import ClusterSettings, mechanism_of
-from tasks.manifest import Content, guarantees_of
+from tasks.manifest import Content, guarantees_of, words_of
 from tasks.measurements import load_measurement
 from tasks.quality import Verdict, judge
 from tasks.release_files import jsonl_bytes, parquet_bytes, rounded
@@ -31,11 +31,13 @@ SCHEMAS = {
         }
     ),
 }
-_ROLES = {
-    POINTS: "gave their point to the curator, who added up clusters",
-    ANSWERS: "reported a noisy point, and named their cluster time and again",
-}
-_TRUSTS = {POINTS: "the curator", ANSWERS: "the curator (simulated)"}
+WORDS = words_of(
+    roles={
+        POINTS: "gave their point to the curator, who added up clusters",
+        ANSWERS: "reported a noisy point, and named their cluster time and again",
+    },
+    trusts={POINTS: "the curator", ANSWERS: "the curator (simulated)"},
+)
 
 Tables = Mapping[str, pa.Table]
 
@@ -95,7 +97,7 @@ def content(release: Release, publication: Mapping[str, Any]) -> Content:
     parameters, decimals = release.reservation["parameters"], publication["settings"]["decimals"]
     tables = build_tables(parameters, clusters_of(release), decimals)
     facts = {
-        "guarantees": guarantees_of(release.reservation["groups"], _ROLES, _TRUSTS),
+        "guarantees": guarantees_of(release.reservation["groups"], WORDS),
         "noise": describe(parameters),
         "decimals": decimals,
         "rows": {name: table.num_rows for name, table in tables.items()},
@@ -118,11 +120,16 @@ def label(release: Release, facts: Mapping[str, Any]) -> str:
     return write_label(facts)
 
 
+def preview(release: Release, settings: ClusterSettings) -> dict[str, pa.Table]:
+    """Build the tables as they would be published, by name."""
+    parameters = release.reservation["parameters"]
+    return build_tables(parameters, clusters_of(release), settings.decimals)
+
+
 def judge_release(release: Release, settings: ClusterSettings) -> Verdict:
     """Judge the tables as they would be published; raise GateRefused."""
-    parameters = release.reservation["parameters"]
-    tables = build_tables(parameters, clusters_of(release), settings.decimals)
-    facts = judged_facts(parameters, tables, settings.decimals)
+    tables = preview(release, settings)
+    facts = judged_facts(release.reservation["parameters"], tables, settings.decimals)
     limits = {"max_bytes": float(settings.max_bytes)}
     return judge("clusters", pa.Table.from_pylist([facts]), limits).require()
 

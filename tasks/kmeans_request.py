@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from hybriddp.kmeans_release import KMeansMechanism
 from hybriddp.params import MAX_EPSILON, Budget, exact
 from tasks.groups import ANSWERS, POINTS
-from tasks.log_request import Form, Name
+from tasks.log_request import Form, Name, picked
 from tasks.number_request import NumbersRequest, PersonNumber
 
 STRATEGY = "kmeans"
@@ -57,9 +57,7 @@ class KMeansRequest(NumbersRequest, ClusterSettings):
     @property
     def settings(self) -> ClusterSettings:
         """The settings of post-processing alone."""
-        return ClusterSettings(
-            **{name: getattr(self, name) for name in ClusterSettings.model_fields}
-        )
+        return picked(self, ClusterSettings)
 
     def prices(self) -> Mapping[str, Budget]:
         """Return what a member of each group pays: the same."""

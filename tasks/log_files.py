@@ -76,7 +76,8 @@ def inspect(path: Path, texts: Iterable[str], what: str, numbers: Iterable[str] 
         if missing:
             raise BadInput(
                 f"{file} lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}; "
-                f"a {what} needs them in its first line or schema. Map other names with --columns."
+                f"a {what} names its columns in its first line or schema. "
+                f"{_how_to_name(missing, texts, what)}"
             )
         if len({name.lower() for name in columns}) != len(columns):
             raise BadInput(
@@ -86,6 +87,14 @@ def inspect(path: Path, texts: Iterable[str], what: str, numbers: Iterable[str] 
         if columns != headers[files[0]]:
             raise BadInput(f"{file} has other columns than {files[0].name}; load them separately.")
     return Source(files, dialect, headers[files[0]])
+
+
+def _how_to_name(missing: list[str], texts: tuple[str, ...], what: str) -> str:
+    if what == "roster":
+        return "It needs person, optin, and what --by names."
+    if any(name in texts for name in missing):
+        return "Say with --columns if they have other names."
+    return "Name one that is there with --column."
 
 
 def _files(path: Path, what: str) -> tuple[Path, ...]:

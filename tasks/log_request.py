@@ -6,7 +6,7 @@ Fields are public: they stand in run records and manifests. Nothing private may 
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -21,6 +21,14 @@ class Form(BaseModel):
     """Frozen, and deaf to unknown fields: Prefect's API lets them through, we do not."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+Picked = TypeVar("Picked", bound=Form)
+
+
+def picked(request: Form, form: type[Picked]) -> Picked:
+    """Return the part of a request that is a form by itself."""
+    return form(**{name: getattr(request, name) for name in form.model_fields})
 
 
 class PersonColumns(Form):
@@ -82,6 +90,11 @@ class LogRequest(Form):
     def roster_columns(self) -> tuple[str, ...]:
         """The columns that a roster must have."""
         return ("person", "optin")
+
+    @property
+    def settings(self) -> Any:
+        """The settings of post-processing alone; each product has its own."""
+        raise NotImplementedError
 
     def at(self, moment: datetime) -> Self:
         """Return the request with its epoch named, as a schedule means it at this moment."""

@@ -24,6 +24,8 @@ SCHEMA_VERSION = 2
 SIGNING_CONTEXT = b"hybriddp release manifest v1\n"
 SIGNATURE_BYTES = 64
 
+# The fixed texts of every group's guarantee.
+Words = Mapping[str, Mapping[str, str]]
 NEIGHBOURS = "one person's data replaced by any other; the set of people is the same"
 _TRUSTS = {
     HEADLIST: "the curator",
@@ -82,8 +84,11 @@ def build_manifest(release: Release, publication: Entry, made: Content) -> dict[
 
 def head_list_facts(release: Release, tables: Tables) -> dict[str, Any]:
     """Return the fields of a head list's manifest."""
+    reserved = release.reservation
+    guarantees = guarantees_of(reserved["groups"], head_list_words(reserved["parameters"]))
+    guarantees[CLIENTS]["people"] = count_clients(release)
     return {
-        "guarantees": _guarantees(release.reservation, count_clients(release)),
+        "guarantees": guarantees,
         "interval_method": strategy_of(facts_of(release)).INTERVAL_METHOD,
         "cross_check": describe_check(cross_check_of(release)),
         "decimals": tables.decimals,
@@ -114,25 +119,27 @@ def describe_check(check: CrossCheck) -> dict[str, Any]:
     }
 
 
-def _guarantees(reserved: Mapping[str, Any], n_clients: int) -> dict[str, Any]:
-    """Return what each group was promised, as the ledger charged it."""
-    simulated = reserved["parameters"]["clients"] == "simulate"
+def head_list_words(parameters: Mapping[str, Any]) -> Words:
+    """Return what is said of each group of a head list."""
+    simulated = parameters["clients"] == "simulate"
     trusts = _TRUSTS | ({CLIENTS: "the curator (simulated)"} if simulated else {})
-    stated = guarantees_of(reserved["groups"], _ROLES, trusts)
-    stated[CLIENTS]["people"] = n_clients
-    return stated
+    return words_of(_ROLES, trusts)
 
 
-def guarantees_of(
-    groups: Mapping[str, Mapping[str, Any]], roles: Mapping[str, str], trusts: Mapping[str, str]
-) -> dict[str, Any]:
+def words_of(roles: Mapping[str, str], trusts: Mapping[str, str]) -> Words:
+    """Return what is said of each group's promise, whatever the release."""
+    return {
+        group: {"role": role, "trusts": trusts[group], "neighbours": NEIGHBOURS}
+        for group, role in roles.items()
+    }
+
+
+def guarantees_of(groups: Mapping[str, Mapping[str, Any]], words: Words) -> dict[str, Any]:
     """Return what each group was promised, as the ledger charged it."""
     return {
         group: {
-            "role": roles[group],
+            **words[group],
             "people": terms["members"],
-            "trusts": trusts[group],
-            "neighbours": NEIGHBOURS,
             "epsilon_nano": terms["epsilon_nano"],
             "delta_atto": terms["delta_atto"],
         }

@@ -5,7 +5,7 @@ from prefect.artifacts import create_markdown_artifact
 from tasks import mean, mean_product
 from tasks.mean import MeanRun
 from tasks.orchestrated import identification, step
-from tasks.product_orchestrated import judging, publishing
+from tasks.product_orchestrated import judging
 
 
 def _show_noise(run: MeanRun) -> None:
@@ -23,5 +23,4 @@ identify = identification(mean.identify)
 draw_sums = step("draw sums", mean.draw_sums, writes_ledger=True)
 draw_squares = step("draw squared differences", mean.draw_squares, writes_ledger=True)
 draw_reports = step("draw client reports", mean.draw_reports, _show_noise, writes_ledger=True)
-judge_means = judging("judge the means", mean_product.judge_release, "gate-means")
-publish = publishing(lambda _: [mean_product.TABLE])
+judge_means = judging("judge the means", mean_product, "gate-means")

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from tasks.groups import NUMBERS, SQUARES, SUMS
-from tasks.manifest import Content, guarantees_of
+from tasks.manifest import Content, guarantees_of, words_of
 from tasks.mean_estimates import KeyMean, MeanLaws, estimate_means
 from tasks.mean_guarantee import second_guarantee
 from tasks.mean_label import write_label
@@ -29,12 +29,14 @@ SCHEMA = pa.schema(
         "ci_high": pa.float64(),
     }
 )
-_ROLES = {
-    SUMS: "gave a number to the curator, who added them up",
-    SQUARES: "gave it once more, for how much numbers spread",
-    NUMBERS: "reported a number",
-}
-_TRUSTS = {SUMS: "the curator", SQUARES: "the curator", NUMBERS: "the curator (simulated)"}
+WORDS = words_of(
+    roles={
+        SUMS: "gave a number to the curator, who added them up",
+        SQUARES: "gave it once more, for how much numbers spread",
+        NUMBERS: "reported a number",
+    },
+    trusts={SUMS: "the curator", SQUARES: "the curator", NUMBERS: "the curator (simulated)"},
+)
 
 
 def blocked(release: Release, settings: MeanSettings) -> list[str]:
@@ -84,7 +86,7 @@ def content(release: Release, publication: Mapping[str, Any]) -> Content:
     decimals, means = publication["settings"]["decimals"], means_of(release)
     table = build_table(means, decimals)
     facts = {
-        "guarantees": guarantees_of(release.reservation["groups"], _ROLES, _TRUSTS),
+        "guarantees": guarantees_of(release.reservation["groups"], WORDS),
         "second_guarantee": second_guarantee(release.reservation["parameters"], sizes_of(table)),
         "noise": describe(release.reservation["parameters"]),
         "cross_check": cross_check(means),
@@ -118,6 +120,11 @@ def cross_check(means: Sequence[KeyMean]) -> dict[str, Any]:
 def label(release: Release, facts: Mapping[str, Any]) -> str:
     """Say in plain words what was promised."""
     return write_label(facts)
+
+
+def preview(release: Release, settings: MeanSettings) -> dict[str, pa.Table]:
+    """Build the table as it would be published, by name."""
+    return {TABLE: build_table(means_of(release), settings.decimals)}
 
 
 def judge_release(release: Release, settings: MeanSettings) -> Verdict:

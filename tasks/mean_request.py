@@ -10,7 +10,7 @@ from hybriddp.mean import ESTIMATED, KNOWN, PRIVACY
 from hybriddp.mean_clients import GAUSSIAN
 from hybriddp.params import MAX_EPSILON, Budget, exact
 from tasks.groups import NUMBERS, SQUARES, SUMS
-from tasks.log_request import Form, Name
+from tasks.log_request import Form, Name, picked
 from tasks.number_request import NumbersRequest, PerPerson, PersonNumber
 from tasks.policy import EPSILON_UNITS
 
@@ -18,7 +18,8 @@ STRATEGY = "mean"
 # Raise it whenever a mechanism's law or the meaning of a measurement changes.
 MECHANISM_VERSION = "mean-1"
 
-# What is filled in where an operator says nothing; one number a key asks for other noise.
+# What is filled in where an operator says nothing; one number a key asks for other noise. Schemas
+# do not show it: Prefect's form would send back what they show, as if the operator had said it.
 _DEFAULTS = {"noise": "laplace", "report": "mixed", "weight": ESTIMATED}
 _ONE_NUMBER_DEFAULTS = {"noise": GAUSSIAN, "report": GAUSSIAN, "weight": PRIVACY}
 _VARIANCE_SHARE, _GAUSSIAN_DELTA = 0.05, 1e-5
@@ -60,7 +61,7 @@ class MeanRequest(NumbersRequest, MeanSettings):
     )
     epsilon: float = Field(1.0, gt=0, le=MAX_EPSILON, description="Privacy loss of each person.")
     delta: float = Field(
-        0.0,
+        default_factory=lambda: 0.0,
         ge=0,
         lt=1,
         description="Chance that the promise may fail; Gaussian noise needs one, by default 1e-5.",
@@ -71,16 +72,19 @@ class MeanRequest(NumbersRequest, MeanSettings):
         "those who see only the release learn less than epsilon says.",
     )
     noise: Literal["laplace", "gaussian"] = Field(
-        "laplace", description="The curator's noise on opt-in people's sums."
+        default_factory=lambda: "laplace",
+        description="The curator's noise on opt-in people's sums.",
     )
     report: Literal["mixed", "bit", "window", "laplace", "gaussian"] = Field(
-        "mixed", description="How clients report; mixed is the most exact."
+        default_factory=lambda: "mixed",
+        description="How clients report; mixed is the most exact.",
     )
     weight: Literal["estimated-variance", "known-variance", "privacy", "naive"] = Field(
-        "estimated-variance", description="How much the opt-in people's mean counts."
+        default_factory=lambda: "estimated-variance",
+        description="How much the opt-in people's mean counts.",
     )
     variance_share: Annotated[float, Field(ge=0, lt=1)] = Field(
-        _VARIANCE_SHARE,
+        default_factory=lambda: _VARIANCE_SHARE,
         description="Share of an opt-in person's epsilon that finds out how much numbers spread; "
         "only for a weight that asks for it.",
     )
@@ -94,7 +98,7 @@ class MeanRequest(NumbersRequest, MeanSettings):
         if not isinstance(given, Mapping):
             return given
         fitting = _ONE_NUMBER_DEFAULTS if given.get("one_number") else _DEFAULTS
-        filled: dict[str, Any] = {**fitting, **given}
+        filled: dict[str, Any] = fitting | {k: v for k, v in given.items() if v is not None}
         is_gaussian = GAUSSIAN in (filled["noise"], filled["report"])
         filled.setdefault("delta", _GAUSSIAN_DELTA if is_gaussian else 0.0)
         filled.setdefault("variance_share", _VARIANCE_SHARE if filled["weight"] == ESTIMATED else 0)
@@ -110,8 +114,15 @@ class MeanRequest(NumbersRequest, MeanSettings):
             raise ValueError(f"delta must be {need}")
         if (self.weight == KNOWN) != (self.known_sd is not None):
             raise ValueError("known_sd belongs to weight known-variance: give both or neither")
+        if self.known_sd is not None and self.known_sd > self.upper / 2:
+            raise ValueError("known_sd must be at most half of upper: no numbers spread more")
         if self.variance_share > 0 and self.weight != ESTIMATED:
             raise ValueError(f"variance_share must be 0 unless weight is {ESTIMATED}")
+        if 0 < self.variance_share * self.epsilon < 1 / EPSILON_UNITS:
+            raise ValueError(
+                f"variance_share of epsilon must be at least {1 / EPSILON_UNITS:g}, the smallest "
+                "loss that the ledger books: raise one of them, or take weight privacy"
+            )
         if self.one_number:
             self._require_one_number()
         self.prices()  # refuses parts of the budget that are nothing
@@ -144,7 +155,7 @@ class MeanRequest(NumbersRequest, MeanSettings):
     @property
     def settings(self) -> MeanSettings:
         """The settings of post-processing alone."""
-        return MeanSettings(**{name: getattr(self, name) for name in MeanSettings.model_fields})
+        return picked(self, MeanSettings)
 
     def prices(self) -> Mapping[str, Budget]:
         """Return what a member of each group pays: opt-in people for the sums and the squares."""

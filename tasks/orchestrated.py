@@ -148,7 +148,7 @@ def _judge_log(run: LogRun) -> None:
 
 
 def _judge_release(run: Run) -> None:
-    verdict = steps.judge_release(run, run.request.publishing)
+    verdict = steps.judge_release(run, run.request.settings)
     artifacts.show_gate(run, verdict, "gate-published-list")
 
 
@@ -160,7 +160,7 @@ def _collect_reports(run: Run) -> bool:
 
 
 def _publish(run: Run) -> Any:
-    return steps.publish(run, run.request.publishing)
+    return steps.publish(run, run.request.settings)
 
 
 identify = identification(identify_run)

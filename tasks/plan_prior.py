@@ -21,6 +21,7 @@ from tasks.shelf import newest_folder, read_rows
 
 # The draw of a profile's urls: any other would do.
 _PROFILE_SEED = 1
+_READ = ("head_list.jsonl", "trends.jsonl")
 _USUAL_OPTIN = Fraction(1, 20)
 
 
@@ -107,11 +108,14 @@ def _manifest(folder: Path) -> dict[str, Any]:
         manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_bytes())
     except (OSError, ValueError):
         raise BadInput(f"{folder} is not the folder of a release: no manifest.json.") from None
-    for name in ("head_list.jsonl", "trends.jsonl"):
+    try:
+        signed = {name: manifest["files"][name]["sha256"] for name in _READ}
+    except (KeyError, TypeError):
+        raise BadInput(f"{folder} holds no head list; plan from one, or --log-profile.") from None
+    for name, digest in signed.items():
         try:
-            digest = hashlib.sha256((folder / name).read_bytes()).hexdigest()
-            is_same = manifest["files"][name]["sha256"] == digest
-        except (OSError, KeyError, TypeError):
+            is_same = hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
+        except OSError:
             is_same = False
         if not is_same:
             raise BadInput(

@@ -1,49 +1,46 @@
 """The last steps of all releases but head lists, as Prefect tasks: the gate, and publication."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import polars as pl
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
+from tasks import publish as publication
 from tasks.artifacts import show_gate
 from tasks.orchestrated import step
-from tasks.publish import publish, published_folder
-from tasks.quality import Verdict
+from tasks.products import Product
 from tasks.run import Release
 
 _SHOWN = 50
 
 
-def judging(
-    title: str, judge_release: Callable[[Any, Any], Verdict], key: str
-) -> Callable[[Any], Any]:
-    """Make the task that judges what would be published."""
+def judging(title: str, product: Product, key: str) -> Callable[[Any], Any]:
+    """Make the task that judges what would be published, and shows its head."""
 
     def judge(run: Any) -> None:
-        show_gate(run, judge_release(run, run.request.settings), key)
+        show_gate(run, product.judge_release(run, run.request.settings), key)
+        # Before publication, because whoever signs off wants to see it.
+        for name, table in product.preview(run, run.request.settings).items():
+            create_table_artifact(
+                pl.DataFrame(table.slice(0, _SHOWN)).to_dicts(),
+                key=f"hybriddp-{name}",
+                description=f"Head of {name}, {run.release_id}",
+            )
 
     return step(title, judge)
 
 
-def publishing(tables: Callable[[Any], Iterable[str]]) -> Callable[[Any], Any]:
-    """Make the task that publishes, and shows the head of these tables and the label."""
-
-    def work(run: Any) -> None:
-        publish(run, run.request.settings)
-
-    return step("publish", work, lambda run: _show(run, tables(run)), writes_ledger=True)
+def _publish(run: Any) -> None:
+    publication.publish(run, run.request.settings)
 
 
-def _show(run: Release, tables: Iterable[str]) -> None:
-    folder = published_folder(run)
-    for name in tables:
-        rows = pl.read_parquet(folder / f"{name}.parquet").head(_SHOWN).to_dicts()
-        create_table_artifact(
-            rows, key=f"hybriddp-{name}", description=f"Head of {name}, {run.release_id}"
-        )
+def _show_label(run: Release) -> None:
     create_markdown_artifact(
-        (folder / "label.md").read_text(encoding="utf-8"),
+        (publication.published_folder(run) / "label.md").read_text(encoding="utf-8"),
         key="hybriddp-label",
         description=f"label of {run.release_id}",
     )
+
+
+publish = step("publish", _publish, _show_label, writes_ledger=True)

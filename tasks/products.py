@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+import pyarrow as pa
+
 from tasks import head_list_product, kmeans_product, mean_product, zealous_product
 from tasks.kmeans_request import STRATEGY as KMEANS
 from tasks.kmeans_request import ClusterSettings
@@ -25,6 +27,9 @@ class Product(Protocol):
 
     def blocked(self, release: Release, settings: Any) -> list[str]:
         """Return the texts that are measured and not to be published."""
+
+    def preview(self, release: Release, settings: Any) -> Mapping[str, pa.Table]:
+        """Build the tables as they would be published, by name."""
 
     def judge_release(self, release: Release, settings: Any) -> Verdict:
         """Judge what would be published; raise GateRefused."""

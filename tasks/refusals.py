@@ -18,7 +18,7 @@ class BudgetRefused(HybridDPError):
 def fields_at_fault(error: ValidationError) -> str:
     """Say which settings break which rule, in one sentence."""
     faults = [
-        f"{'.'.join(str(part) for part in fault['loc']) or 'request'}: {fault['msg']}"
+        f"{'.'.join(str(part) for part in fault['loc']) or 'request'}: {fault['msg'].rstrip('.')}"
         for fault in error.errors(include_url=False)
     ]
     return "; ".join(faults) + "."

@@ -17,7 +17,7 @@ from hybriddp.params import (
     exact,
 )
 from tasks.groups import CLIENTS, prices_of
-from tasks.log_request import Form, SearchRequest, Share
+from tasks.log_request import Form, SearchRequest, Share, picked
 
 # Raise one whenever a mechanism's law or the meaning of a measurement changes: releases made by
 # different versions must not share an id.
@@ -84,11 +84,9 @@ class ReleaseRequest(SearchRequest, PublishSettings):
         return self
 
     @property
-    def publishing(self) -> PublishSettings:
+    def settings(self) -> PublishSettings:
         """The settings of post-processing alone."""
-        return PublishSettings(
-            **{name: getattr(self, name) for name in PublishSettings.model_fields}
-        )
+        return picked(self, PublishSettings)
 
     def params(self) -> BlenderParams:
         """Return the exact parameters of the mechanisms."""

@@ -65,5 +65,5 @@ def run_release(run: Run) -> Path | None:
     project_estimates(run)
     estimate_intervals(run)
     check_groups_agree(run)
-    judge_release(run, run.request.publishing)
-    return publish(run, run.request.publishing)
+    judge_release(run, run.request.settings)
+    return publish(run, run.request.settings)

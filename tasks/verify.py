@@ -15,7 +15,7 @@ from tasks.checks import Check, VerificationFailed, read_file
 from tasks.home import Home
 from tasks.keys import is_signed
 from tasks.kmeans_request import STRATEGY as KMEANS
-from tasks.manifest import SCHEMA_VERSION, code_version, signed_bytes
+from tasks.manifest import SCHEMA_VERSION, Words, code_version, signed_bytes
 from tasks.mean_request import STRATEGY as MEAN
 from tasks.measurements import FILES
 from tasks.zealous_request import STRATEGY as ZEALOUS
@@ -42,6 +42,9 @@ class Verifier(Protocol):
 
     def check_promise(self, folder: Path, manifest: Mapping[str, Any]) -> None:
         """See that what the manifest promises fits together; raise VerificationFailed."""
+
+    def words(self, manifest: Mapping[str, Any]) -> Words:
+        """Return the fixed texts of every group's guarantee."""
 
     def label(self, manifest: Mapping[str, Any]) -> str:
         """Write the label that belongs to a manifest."""
@@ -163,18 +166,26 @@ def _check_tables(folder: Path, manifest: Mapping[str, Any]) -> str:
 def _check_promise(folder: Path, manifest: Mapping[str, Any]) -> str:
     verifier = _verifier_of(manifest)
     verifier.check_promise(folder, manifest)
-    # Another version may say the same in other words.
-    is_ours = manifest["code_version"] == code_version()
-    if is_ours and read_file(folder, "label.md") != verifier.label(manifest).encode():
+    if manifest["code_version"] != code_version():  # which may say the same in other words
+        return "guarantees follow from the parameters"
+    words = {group: _words_among(terms) for group, terms in manifest["guarantees"].items()}
+    if words != verifier.words(manifest):
+        raise _fail("the guarantees are not in the words of this kind of release.")
+    if read_file(folder, "label.md") != verifier.label(manifest).encode():
         raise _fail("label.md does not say what the manifest promises.")
-    return "guarantees follow from the parameters" + (", the label from both" if is_ours else "")
+    return "guarantees follow from the parameters, the label from both"
+
+
+def _words_among(terms: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the terms of a guarantee that are texts, or no numbers at least."""
+    return {name: value for name, value in terms.items() if type(value) is not int}
 
 
 def _check_sequence(manifest: Mapping[str, Any], min_sequence: int) -> str:
     if manifest["sequence"] < min_sequence:
         raise _fail(
             f"the release has sequence {manifest['sequence']}, below {min_sequence}: somebody "
-            "offers an old list as a new one."
+            "offers an old release as a new one."
         )
     return f"sequence {manifest['sequence']} is not older than {min_sequence}"
 
@@ -208,5 +219,5 @@ def _check_recomputed(folder: Path, manifest: Mapping[str, Any], measurements: P
             else data == read_file(folder, name)
         )
         if not same:
-            raise _fail(f"{name} is not what the measurements give; the list was altered.")
-    return "the list is what the noisy measurements give"
+            raise _fail(f"{name} is not what the measurements give; it was altered.")
+    return "the tables are what the noisy measurements give"

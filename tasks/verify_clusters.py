@@ -12,8 +12,9 @@ from tasks.checks import VerificationFailed, require_prices
 from tasks.clusters import find_clusters
 from tasks.groups import POINTS
 from tasks.kmeans_label import write_label
-from tasks.kmeans_product import SCHEMAS, build_tables, describe, files_of, judged_facts
+from tasks.kmeans_product import SCHEMAS, WORDS, build_tables, describe, files_of, judged_facts
 from tasks.kmeans_request import prices_of
+from tasks.manifest import Words
 
 FIELDS = {"guarantees", "noise", "decimals", "rows"}
 
@@ -43,6 +44,11 @@ def check_promise(folder: Path, manifest: Mapping[str, Any]) -> None:
         raise VerificationFailed("the noise is not the one that keeps the promise.")
     if facts["n_missing"] or facts["n_impossible"] or not facts["order_is_fixed"]:
         raise VerificationFailed("the tables hold a row that no measurement gives.")
+
+
+def words(manifest: Mapping[str, Any]) -> Words:
+    """Return what is said of each group."""
+    return {group: WORDS[group] for group in groups(manifest)}
 
 
 def label(manifest: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from tasks.checks import VerificationFailed, require_prices
 from tasks.groups import groups_of, prices_of
 from tasks.label import write_label
-from tasks.manifest import describe_check
+from tasks.manifest import Words, describe_check, head_list_words
 from tasks.postprocess import publish_levels, strategy_of
 from tasks.postprocess_common import Facts
 from tasks.release_files import HEAD_LIST, TRENDS, Tables, build_tables
@@ -34,6 +34,12 @@ def groups(manifest: Mapping[str, Any]) -> tuple[str, ...]:
 def check_promise(folder: Path, manifest: Mapping[str, Any]) -> None:
     """See that the guarantees are what the parameters cost."""
     require_prices(manifest, prices_of(read_params(manifest["parameters"])))
+
+
+def words(manifest: Mapping[str, Any]) -> Words:
+    """Return what is said of each group."""
+    said = head_list_words(manifest["parameters"])
+    return {group: said[group] for group in groups(manifest)}
 
 
 def label(manifest: Mapping[str, Any]) -> str:

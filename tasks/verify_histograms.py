@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 from hybriddp.errors import HybridDPError
 from hybriddp.params import Budget
 from tasks.checks import VerificationFailed, require_prices
+from tasks.manifest import Words
 from tasks.zealous_label import write_label
-from tasks.zealous_product import build_table, describe, files_of, schema_of
+from tasks.zealous_product import build_table, describe, files_of, histogram_words, schema_of
 from tasks.zealous_request import ITEM_COLUMNS, part_of
 
 FIELDS = {"guarantees", "histograms", "rows", "blocked_items"}
@@ -47,6 +48,11 @@ def check_promise(folder: Path, manifest: Mapping[str, Any]) -> None:
         users = pq.read_table(folder / f"{kind}.parquet")["users"].to_pylist()
         if min(users, default=terms["threshold"] + 1) <= terms["threshold"]:
             raise VerificationFailed(f"{kind}.parquet shows an item at or below its threshold.")
+
+
+def words(manifest: Mapping[str, Any]) -> Words:
+    """Return what is said of each histogram's people."""
+    return histogram_words(groups(manifest))
 
 
 def label(manifest: Mapping[str, Any]) -> str:

@@ -10,12 +10,14 @@ import pyarrow.parquet as pq
 from hybriddp.errors import HybridDPError
 from tasks.checks import VerificationFailed, require_prices
 from tasks.groups import NUMBERS, SUMS
+from tasks.manifest import Words
 from tasks.mean_estimates import MeanLaws, estimate_means
 from tasks.mean_guarantee import second_guarantee
 from tasks.mean_label import write_label
 from tasks.mean_product import (
     SCHEMA,
     TABLE,
+    WORDS,
     build_table,
     cross_check,
     describe,
@@ -59,6 +61,11 @@ def check_promise(folder: Path, manifest: Mapping[str, Any]) -> None:
     facts = judged_facts(table, manifest["decimals"], upper)
     if facts["n_impossible"] or facts["n_crossed"] or facts["n_repeated"]:
         raise VerificationFailed(f"{TABLE}.parquet holds a row that no measurement gives.")
+
+
+def words(manifest: Mapping[str, Any]) -> Words:
+    """Return what is said of each group."""
+    return {group: WORDS[group] for group in groups(manifest)}
 
 
 def label(manifest: Mapping[str, Any]) -> str:

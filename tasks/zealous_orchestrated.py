@@ -8,7 +8,7 @@ from hybriddp.search_log import ITEM_KINDS
 from tasks import zealous, zealous_product
 from tasks.measurements import load_measurement
 from tasks.orchestrated import identification, step
-from tasks.product_orchestrated import judging, publishing
+from tasks.product_orchestrated import judging
 from tasks.zealous import ZealousRun
 
 
@@ -47,5 +47,4 @@ draw_histogram = {
     )
     for kind in ITEM_KINDS
 }
-judge_histograms = judging("judge the histograms", zealous_product.judge_release, "gate-histograms")
-publish = publishing(lambda run: run.request.kinds)
+judge_histograms = judging("judge the histograms", zealous_product, "gate-histograms")

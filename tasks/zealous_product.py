@@ -1,13 +1,13 @@
 """Histograms as a product: their files, their gate, their part of the manifest, their label."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from tasks.blocklist import blocked_queries, read_blocklist
-from tasks.manifest import Content, guarantees_of
+from tasks.manifest import Content, Words, guarantees_of, words_of
 from tasks.measurements import load_measurement
 from tasks.quality import Verdict, judge
 from tasks.release_files import jsonl_bytes, parquet_bytes
@@ -87,16 +87,18 @@ def content(release: Release, publication: Mapping[str, Any]) -> Content:
     tables = tables_of(release, frozenset(publication["blocked"]))
     n_measured = sum(load_measurement(release, kind).num_rows for kind in tables)
     facts = {
-        "guarantees": guarantees_of(
-            reserved["groups"],
-            {kind: f"were counted in the histogram of {kind}" for kind in reserved["groups"]},
-            dict.fromkeys(reserved["groups"], "the curator"),
-        ),
+        "guarantees": guarantees_of(reserved["groups"], histogram_words(reserved["groups"])),
         "histograms": describe(reserved["parameters"], reserved["groups"]),
         "rows": {kind: table.num_rows for kind, table in tables.items()},
         "blocked_items": n_measured - sum(table.num_rows for table in tables.values()),
     }
     return Content(files_of(tables), facts)
+
+
+def histogram_words(kinds: Iterable[str]) -> Words:
+    """Return what is said of each histogram's people."""
+    roles = {kind: f"were counted in the histogram of {kind}" for kind in kinds}
+    return words_of(roles, dict.fromkeys(roles, "the curator"))
 
 
 def describe(
@@ -124,6 +126,11 @@ def describe(
 def label(release: Release, facts: Mapping[str, Any]) -> str:
     """Say in plain words what was promised."""
     return write_label(facts)
+
+
+def preview(release: Release, settings: HistogramSettings) -> dict[str, pa.Table]:
+    """Build the tables as they would be published, by name."""
+    return tables_of(release, frozenset(blocked(release, settings)))
 
 
 def judge_release(release: Release, settings: HistogramSettings) -> Verdict:

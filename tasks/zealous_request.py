@@ -11,7 +11,7 @@ from hybriddp.events import INDISTINGUISHABLE
 from hybriddp.normalise import NORMALISATION
 from hybriddp.params import MAX_EPSILON, Budget, exact
 from hybriddp.search_log import CLICKS, ITEM_KINDS, KEYWORDS, PAIRS, QUERIES
-from tasks.log_request import Form, Name, SearchRequest
+from tasks.log_request import Form, Name, SearchRequest, picked
 from tasks.policy import DELTA_UNITS, EPSILON_UNITS
 
 STRATEGY = "zealous"
@@ -77,9 +77,7 @@ class ZealousRequest(SearchRequest, HistogramSettings):
     @property
     def settings(self) -> HistogramSettings:
         """The settings of post-processing alone."""
-        return HistogramSettings(
-            **{name: getattr(self, name) for name in HistogramSettings.model_fields}
-        )
+        return picked(self, HistogramSettings)
 
     def prices(self) -> Mapping[str, Budget]:
         """Return what each histogram costs a person."""

@@ -75,7 +75,8 @@ def test_label_states_the_promise_and_what_errors_leave_out(folder):
     noise = json.loads((folder / "manifest.json").read_bytes())["noise"]
     assert "| the curator | 12 | 0 |" in label
     assert "| the curator (simulated) | 12 | 0 |" in label
-    assert "- seconds: the mean of their rows, 0 if there is none, between 0 and 400" in label
+    rule = "the mean of their rows (each at most 1,024 times the limit)"
+    assert f"- seconds: {rule}, 0 if there is none, between 0 and 400" in label
     assert "all 4 iterations" in label
     assert "is not in them" in label
     assert noise["sums_scale"] == "2"  # 2 (d+1) tau/epsilon people

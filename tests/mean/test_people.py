@@ -12,6 +12,7 @@ from tasks.groups import NUMBERS, SQUARES, SUMS
 from tasks.ledger import Ledger
 from tasks.log_files import BadInput
 from tasks.mean import identify
+from tasks.mean_request import MeanRequest
 from tasks.number_log import ingest
 from tasks.policy import EPSILON_UNITS, Policy, set_policy
 from tasks.refusals import BudgetRefused
@@ -168,6 +169,16 @@ def test_whatever_decides_a_measurement_is_in_the_releases_name(log):
     assert known[0] != known[1]
 
 
+def test_a_form_that_ticks_one_number_alone_gets_the_noise_that_it_needs(log):
+    shown = {
+        name: field["default"]
+        for name, field in MeanRequest.model_json_schema()["properties"].items()
+        if field.get("default") is not None and name not in ("product", "columns")
+    }
+    ticked = request_for(log, **{**shown, "one_number": True, "report": None})
+    assert (ticked.noise, ticked.report, ticked.weight) == ("gaussian", "gaussian", "privacy")
+
+
 @pytest.mark.parametrize(
     ("settings", "fault"),
     [
@@ -180,7 +191,8 @@ def test_whatever_decides_a_measurement_is_in_the_releases_name(log):
         ({"weight": "naive", "variance_share": 0.1}, "must be 0 unless"),
         ({"one_number": True, "noise": "laplace"}, "noise gaussian and report gaussian"),
         ({"one_number": True, "weight": "estimated-variance"}, "does not depend on the log"),
-        ({"variance_share": 1e-30}, "epsilon"),
+        ({"variance_share": 1e-30}, "smallest loss that the ledger books"),
+        ({"weight": "known-variance", "known_sd": 5.1, "upper": 10.0}, "half of upper"),
         ({"epsilom": 1}, "Extra inputs"),
     ],
 )

@@ -38,6 +38,15 @@ def test_a_cheaper_promise_than_the_parameters_cost_is_seen(publisher, key):
     refused(publisher, key, "not what the parameters cost")
 
 
+@pytest.mark.parametrize("name", ["role", "trusts", "neighbours"])
+def test_a_promise_in_other_words_is_seen_unless_another_version_made_it(publisher, key, name):
+    publisher.manifest["guarantees"]["numbers"][name] = "nobody"
+    refused(publisher, key, "not in the words")
+    publisher.manifest["code_version"] = "0.0.1"
+    publisher.sign(means=publisher.table("means", publisher.rows("means")))
+    verify_release(publisher.folder, key)
+
+
 def test_other_parameters_than_the_noise_has_are_seen(publisher, key):
     publisher.manifest["parameters"]["upper"] = "1"
     refused(publisher, key, "noise is not the one|no measurement gives")

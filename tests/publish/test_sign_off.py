@@ -7,9 +7,11 @@ from tasks import steps
 from tasks.home import Home
 from tasks.ledger_rules import Kind
 from tasks.log_files import BadInput
+from tasks.publish import publish, published_folder
 from tasks.quality import GateRefused
 from tasks.refusals import BudgetRefused
 from tasks.run import identify
+from tasks.shelf import read_rows
 
 
 @pytest.fixture
@@ -27,7 +29,7 @@ def drawn(original, tmp_path):
 
 def decide(monkeypatch, *, approve: bool) -> None:
     decision = sign_off.SignOff(approve=approve, reason="a test")
-    monkeypatch.setattr(sign_off, "_ask_in_the_terminal", lambda: decision)
+    monkeypatch.setattr(sign_off, "_ask_in_the_terminal", lambda _: decision)
 
 
 def test_declined_release_is_withheld_for_good(drawn, monkeypatch):
@@ -43,6 +45,18 @@ def test_approved_release_goes_on(drawn, monkeypatch):
     decide(monkeypatch, approve=True)
     sign_off.wait_for_sign_off(drawn)
     assert not drawn.state.has(Kind.WITHHELD)
+
+
+def test_whoever_decides_in_a_terminal_sees_what_would_be_published(drawn, monkeypatch, capsys):
+    monkeypatch.setattr(sign_off.sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr(sign_off.typer, "confirm", lambda _: True)
+    sign_off.wait_for_sign_off(drawn)
+    publish(drawn, drawn.request.settings)
+    shown = capsys.readouterr().out
+    for name in ("head_list", "trends"):
+        (first, *_) = read_rows(published_folder(drawn), name)
+        assert first["query"] in shown
+        assert str(first["probability"]) in shown
 
 
 def test_without_a_terminal_nothing_is_decided(drawn):

@@ -120,7 +120,7 @@ def test_settings_of_post_processing_are_free_and_keep_the_release(published, lo
     assert run.release_id == identify(request, published_home).release_id
     assert run_release(run) == folder, "what is published stays as it was"
     assert files_below(published_home.public) == public
-    revised = revise(run, other.publishing)
+    revised = revise(run, other.settings)
     assert revised.name == f"{folder.name}.r2"
     charges = [e for e in Ledger(published_home.ledger).entries() if e.kind is Kind.RESERVED]
     assert len(charges) == 1
