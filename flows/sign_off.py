@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from flows.terminal import asking
 from tasks.ledger_rules import Kind
 from tasks.log_files import BadInput
 from tasks.products import product_of
@@ -49,14 +50,15 @@ def _ask_in_the_terminal(run: LogRun) -> SignOff:
         raise BadInput(
             "sign-off needs a terminal or a deployed run; run again in one, nothing is lost."
         )
-    _show(run)
-    return SignOff(approve=typer.confirm("Publish this?"))
+    with asking("sign-off"):
+        _show(run)
+        return SignOff(approve=typer.confirm("Publish this?", err=True))
 
 
 def _show(run: LogRun) -> None:
     """Print the head of what would be published."""
     product = product_of(run.reservation["parameters"])
-    console = Console(highlight=False)
+    console = Console(stderr=True, highlight=False)  # where --json prints nothing
     for name, table in product.preview(run, run.request.settings).items():
         shown = Table(*table.column_names, box=None, title=name, title_justify="left")
         for row in table.slice(0, _SHOWN).to_pylist():

@@ -2,7 +2,9 @@
 
 import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, ParamSpec, TypeVar
@@ -76,11 +78,13 @@ class Progress:
         self.seconds: dict[str, float] = {}
 
     def __enter__(self) -> "Progress":
+        _shown.set(self)
         self._status.start()
         self.announce("start Prefect")
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
+        _shown.set(None)
         self._status.stop()
         if kind is None:
             self._finish()
@@ -91,9 +95,28 @@ class Progress:
         self._title, self._start = title, time.monotonic()
         self._status.update(f"{title[0].upper()}{title[1:]}")
 
+    @contextmanager
+    def paused(self, title: str) -> Iterator[None]:
+        """Leave the terminal alone during a step in which somebody is asked."""
+        self.announce(title)
+        self._status.stop()
+        try:
+            yield
+        finally:
+            self._status.start()
+
     def _finish(self) -> None:
         if self._title:
             spent = time.monotonic() - self._start
             self.seconds[self._title] = round(spent, 3)
             self._console.print(f"  [green]✓[/] {self._title} [dim]{spent:.1f} s[/]")
             self._title = ""
+
+
+_shown: ContextVar[Progress | None] = ContextVar("shown", default=None)
+
+
+def asking(title: str) -> AbstractContextManager[None]:
+    """Pause the progress that is shown, if any, while somebody is asked."""
+    progress = _shown.get()
+    return nullcontext() if progress is None else progress.paused(title)

@@ -49,10 +49,10 @@ def test_approved_release_goes_on(drawn, monkeypatch):
 
 def test_whoever_decides_in_a_terminal_sees_what_would_be_published(drawn, monkeypatch, capsys):
     monkeypatch.setattr(sign_off.sys.stdin, "isatty", lambda: True)
-    monkeypatch.setattr(sign_off.typer, "confirm", lambda _: True)
+    monkeypatch.setattr(sign_off.typer, "confirm", lambda _, err: err)
     sign_off.wait_for_sign_off(drawn)
     publish(drawn, drawn.request.settings)
-    shown = capsys.readouterr().out
+    shown = capsys.readouterr().err
     for name in ("head_list", "trends"):
         (first, *_) = read_rows(published_folder(drawn), name)
         assert first["query"] in shown
