@@ -38,8 +38,14 @@ class Served:
         )
         for _ in range(5):
             try:
-                with urllib.request.urlopen(request, timeout=30) as answer:
+                # The server may wait for its database; a question that gets lost is asked again.
+                patience = 30 if method == "GET" else 120
+                with urllib.request.urlopen(request, timeout=patience) as answer:
                     return json.load(answer) if answer.status != 204 else None
+            except TimeoutError:
+                refusal = {"status": 0, "detail": f"no answer to {method} {path}"}
+                if method != "GET":
+                    break
             except urllib.error.HTTPError as error:
                 with error:
                     refusal = {"status": error.code, "detail": error.read().decode()}
