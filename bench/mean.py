@@ -1,21 +1,21 @@
 """What a mean of ten million people costs, clients included, against as many uniform numbers.
 
-`python -m bench mean`. Drawing uniforms from the operating system's generator stands before and
-after each of ours, because the machine is shared; every law is a process of its own.
+`python -m bench mean`. Everything is a process of its own and runs three times, in turns; the
+fastest counts, because the machine is shared.
 """
 
 import sys
 import tempfile
 from itertools import count
 from pathlib import Path
-from statistics import mean
 
-from bench.release import run_process
+from bench.release import Cost, run_process
 
 UNIFORMS_LIMIT = 20.0
 GROWTH_LIMIT = 1.3
 MEMORY_LIMIT_GB = 2.0
 PEOPLE = (4_000_000, 10_000_000)
+_ROUNDS = 3
 LAWS = ("mixed", "laplace", "gaussian")
 
 _UNIFORMS = """
@@ -62,15 +62,23 @@ def measure() -> list[tuple[str, float, float]]:
     with tempfile.TemporaryDirectory() as folder:
         homes = (Path(folder) / str(number) for number in count())
 
-        def seconds(code: str, *arguments: object) -> tuple[float, float]:
-            done = run_process([sys.executable, "-c", code, *map(str, arguments)], next(homes))
-            return done.seconds, done.peak_gb
+        def cost(code: str, *arguments: object) -> Cost:
+            return run_process([sys.executable, "-c", code, *map(str, arguments)], next(homes))
 
         for kind in LAWS:
-            imports = seconds(_NOTHING)[0]
-            before = seconds(_UNIFORMS, PEOPLE[1])[0]
-            (small, _), (large, peak) = (seconds(_MEAN, n, kind) for n in PEOPLE)
-            uniforms = mean((before, seconds(_UNIFORMS, PEOPLE[1])[0]))
+            rounds = [
+                (
+                    cost(_NOTHING),
+                    cost(_UNIFORMS, PEOPLE[1]),
+                    cost(_MEAN, PEOPLE[0], kind),
+                    cost(_MEAN, PEOPLE[1], kind),
+                )
+                for _ in range(_ROUNDS)
+            ]
+            imports, uniforms, small, large = (
+                min(done.seconds for done in same) for same in zip(*rounds, strict=True)
+            )
+            peak = max(done.peak_gb for *_, done in rounds)
             print(
                 f"  {kind}: {large:.1f} s of which imports {imports:.1f} s, {peak:.2f} GB; "
                 f"uniforms {uniforms:.1f} s",

@@ -19,7 +19,7 @@ from hybriddp.random_words import RandomBytes
 
 # Long enough that the many last rounds, in which few numbers are missing, do not matter.
 _CHUNK = 1 << 20
-# Coins have denominators of 2 numerator^2 times a small k, which must fit 63 bits.
+# Coins have denominators of 2 numerator^2, which must not exceed 2^57.
 MAX_NUMERATOR = 1 << 28
 # Below it 0 has all of the probability but e^-128.
 MIN_SCALE = 1 / 16

@@ -9,6 +9,7 @@ import os
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from hybriddp.arrays import BoolArray, IntArray, as_integers
 from hybriddp.errors import require
@@ -18,6 +19,9 @@ _CHUNK = 1 << 18
 # A scale is a fraction of two integers. What is drawn before the division is below 2^8 numerators
 # but for a chance of e^-256, and must fit 63 bits.
 _MAX_NUMERATOR, _MAX_DENOMINATOR = 1 << 54, 1 << 62
+# Coins compare digits of so many bits: ratios' numerators stay below 2^57, the digits' below 2^63.
+_DIGIT_BITS = 6
+Digits = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,22 +91,67 @@ def is_exp(numerators: IntArray, denominator: int, random_bytes: RandomBytes) ->
 
     Privacy claim: none; a part of samplers.
     """
-    is_odd = np.zeros(len(numerators), dtype=np.bool_)
-    running, k = np.arange(len(numerators)), 1
+    digits = _first_digits(numerators, denominator)
+    is_odd = ~_is_below(numerators, digits, denominator, random_bytes)
+    (running,), k = np.nonzero(~is_odd), 2
     while running.size:
-        coin = _uniform_below(denominator * k, running.size, random_bytes)
-        has_failed = coin >= numerators[running]
-        is_odd[running[has_failed]] = k % 2 == 1
-        running, k = running[~has_failed], k + 1
+        is_odd[running] = k % 2 == 1
+        # One chance in k, and then the ratio: the former needs fewer bytes.
+        running = running[_uniform_below(k, running.size, random_bytes) == 0]
+        running = running[
+            _is_below(numerators[running], digits[running], denominator, random_bytes)
+        ]
+        k += 1
     return is_odd
+
+
+def _is_one_in_e(n: int, random_bytes: RandomBytes) -> BoolArray:
+    """Return true with probability 1/e: `is_exp` of ratios of 1, whose first coin never fails."""
+    is_odd, running, k = np.zeros(n, dtype=np.bool_), np.arange(n), 2
+    while running.size:
+        is_odd[running] = k % 2 == 1
+        running = running[_uniform_below(k, running.size, random_bytes) == 0]
+        k += 1
+    return is_odd
+
+
+def _is_below(
+    numerators: IntArray, digits: Digits, denominator: int, random_bytes: RandomBytes
+) -> BoolArray:
+    """Return true with probability numerator/denominator: a uniform number is below the ratio.
+
+    Their digits are compared until they differ; `digits` are the ratios' first ones.
+    """
+    drawn = _random_digits(len(digits), random_bytes)
+    is_below: BoolArray = drawn < digits
+    (places,) = np.nonzero(drawn == digits)
+    numerators, digits = numerators[places], digits[places]
+    while places.size:
+        # What is left of the ratio behind this digit.
+        numerators = (numerators << _DIGIT_BITS) - digits.astype(np.int64) * denominator
+        digits = _first_digits(numerators, denominator)
+        drawn = _random_digits(len(places), random_bytes)
+        is_below[places] = drawn < digits
+        is_tied = drawn == digits
+        places, numerators, digits = places[is_tied], numerators[is_tied], digits[is_tied]
+    return is_below
+
+
+def _first_digits(numerators: IntArray, denominator: int) -> Digits:
+    """Return the ratios' first digits; a ratio of 1 has one that no random digit reaches."""
+    digits: Digits = ((numerators << _DIGIT_BITS) // denominator).astype(np.uint8)
+    return digits
+
+
+def _random_digits(n: int, random_bytes: RandomBytes) -> Digits:
+    return np.frombuffer(random_bytes(n), dtype=np.uint8) >> np.uint8(8 - _DIGIT_BITS)
 
 
 def _n_whole(n: int, random_bytes: RandomBytes) -> IntArray:
     """Return how often a coin of probability 1/e comes up before it first fails."""
     counts, running = np.zeros(n, dtype=np.int64), np.arange(n)
     while running.size:
-        ones = np.ones(running.size, dtype=np.int64)
-        running = running[is_exp(ones, 1, random_bytes)]
+        running = running[_is_one_in_e(running.size, random_bytes)]
         counts[running] += 1
     return counts
 

@@ -114,11 +114,12 @@ def test_noise_is_added_to_each_number_by_itself_over_chunks(monkeypatch):
     assert DiscreteGaussian(2.0).draw(np.zeros(0, int)).shape == (0,)
 
 
-def test_uniform_numbers_of_the_largest_coins_fit_their_words():
-    bound = 2 * exact_gaussian.MAX_NUMERATOR**2 * 64
-    assert bound <= 2**63
-    drawn = exact_laplace._uniform_below(bound, 1_000, np.random.default_rng(1).bytes)
-    assert 0 <= drawn.min() < drawn.max() < bound
+def test_the_largest_coins_fit_their_words():
+    """No ratio is larger than (a-1)^2/(2 a^2), whose digits must be those of the fraction."""
+    a = exact_gaussian.MAX_NUMERATOR
+    digits = exact_laplace._first_digits(np.array([(a - 1) ** 2]), 2 * a * a)
+    assert digits.tolist() == [64 * (a - 1) ** 2 // (2 * a * a)]
+    assert (2 * a * a << exact_laplace._DIGIT_BITS) <= 2**63, "what is left is below the bound"
 
 
 def test_scales_that_would_overflow_or_be_rounded_are_refused():

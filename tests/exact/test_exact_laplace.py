@@ -15,41 +15,108 @@ from tests.stats import ALPHA, law_p_value
 
 
 class Tape:
-    """Stands for `_uniform_below`: every row is one way in which all draws can fall."""
+    """All ways in which draws can fall, one a row; draws are read for those who still run."""
 
     def __init__(self, bounds: list[int]) -> None:
         self.bounds = bounds
         self.rows = np.array(list(itertools.product(*map(range, bounds))))
-        self.position = 0
+        self.running, self.position = np.arange(len(self.rows)), 0
 
-    def column(self, bound: int) -> np.ndarray:
+    def is_below(self, limit: int, bound: int, n: int) -> np.ndarray:
+        """Read the next draw; those go on for whom it is below the limit."""
+        if self.position == len(self.bounds):
+            return np.zeros(n, bool)  # nobody runs on: this draw always fails
         assert self.bounds[self.position] == bound, "another uniform number than expected"
+        is_below = self.rows[self.running, self.position] < limit
+        assert len(is_below) == n
         self.position += 1
-        return self.rows[:, self.position - 1]
+        self.running = self.running[is_below]
+        return is_below
+
+
+def use_tape(tape: Tape, monkeypatch) -> None:
+    def uniform_below(bound, n, _):
+        return np.where(tape.is_below(1, bound, n), 0, 1)
+
+    def is_below(numerators, _digits, denominator, _):
+        limit = int(numerators.max(initial=0))
+        return tape.is_below(limit, denominator, len(numerators))
+
+    monkeypatch.setattr(exact_laplace, "_uniform_below", uniform_below)
+    monkeypatch.setattr(exact_laplace, "_is_below", is_below)
+
+
+def odd_share(ratio: Fraction, depth: int) -> Fraction:
+    """P(odd) sums (r^(k-1)/(k-1)! - r^k/k!) over odd k: e^-r. The coin after the last one fails."""
+    series = [ratio**k / math.factorial(k) for k in range(depth + 1)]
+    return sum(series[k - 1] - series[k] for k in range(1, depth + 1, 2)) + series[depth]
 
 
 @pytest.mark.parametrize(("numerator", "denominator"), [(0, 2), (1, 1), (1, 2), (2, 3), (3, 3)])
 def test_coin_falls_with_the_exponential_series(numerator, denominator, monkeypatch):
-    """P(odd) sums (r^(k-1)/(k-1)! - r^k/k!) over odd k: e^-r. Four coins cover most of it."""
-    depth = 4
-    tape = Tape([denominator * k for k in range(1, depth + 1)])
-    running = np.arange(len(tape.rows))
-
-    def uniform_below(bound, n, _random_bytes):
-        nonlocal running
-        if tape.position == depth:
-            return np.full(n, bound)  # nobody runs on: this coin always fails
-        values = tape.column(bound)[running]
-        assert len(values) == n
-        running = running[values < numerator]
-        return values
-
-    monkeypatch.setattr(exact_laplace, "_uniform_below", uniform_below)
-    ratio = Fraction(numerator, denominator)
+    tape = Tape([denominator, 2, denominator, 3, denominator, 4, denominator])
+    use_tape(tape, monkeypatch)
     is_odd = exact_laplace.is_exp(np.full(len(tape.rows), numerator), denominator, bytes)
-    series = [ratio**k / math.factorial(k) for k in range(depth + 1)]
-    expected = sum(series[k - 1] - series[k] for k in (1, 3)) + series[depth]  # coin 5 is odd
+    expected = odd_share(Fraction(numerator, denominator), 4)
     assert Fraction(int(is_odd.sum()), len(is_odd)) == expected
+
+
+def test_one_in_e_is_that_series_at_one(monkeypatch):
+    tape = Tape([2, 3, 4, 5, 6])
+    use_tape(tape, monkeypatch)
+    is_odd = exact_laplace._is_one_in_e(len(tape.rows), bytes)
+    # After six coins, of which the first always comes up, the seventh fails and is odd.
+    assert Fraction(int(is_odd.sum()), len(is_odd)) == odd_share(Fraction(1), 6)
+
+
+@pytest.mark.parametrize(
+    "ratio",
+    [Fraction(0), Fraction(1), Fraction(1, 2), Fraction(2, 3), Fraction(63, 64), Fraction(1, 64),
+     Fraction(5, 4096), Fraction(306_623, 306_624), Fraction(2**54 - 1, 2**54),
+     Fraction((2**28 - 1)**2, 2**57), Fraction(2**56 - 3, 2**57 - 1)],
+)  # fmt: skip
+def test_a_uniform_number_is_below_a_ratio_as_often_as_it_must(ratio):
+    """All pairs of bytes, that is of digits; those who are tied after both draw any others."""
+    first, second = np.divmod(np.arange(1 << 16), 256)
+    numerators = np.full(1 << 16, ratio.numerator)
+    digits = exact_laplace._first_digits(numerators, ratio.denominator)
+    tied = first >> 2 == digits
+    tapes = iter([first.astype(np.uint8).tobytes(), second[tied].astype(np.uint8).tobytes()])
+    others = np.random.default_rng(1)
+
+    def random_bytes(n):
+        tape = next(tapes, None) or others.bytes(n)
+        assert len(tape) == n
+        return tape
+
+    is_below = exact_laplace._is_below(numerators, digits, ratio.denominator, random_bytes)
+    assert 0 <= int(is_below.sum()) - 16 * math.floor(4096 * ratio) <= 16
+    if 4096 % ratio.denominator == 0:
+        assert Fraction(int(is_below.sum()), 1 << 16) == ratio
+
+
+def test_digits_are_compared_until_they_differ():
+    """Each row has its own ratio, and is tied with it for another number of digits."""
+    denominator, n_rows = 2**57 - 1, 8
+    numerators = np.array([denominator * (row + 9) // 37 for row in range(n_rows)])
+    ratios = [Fraction(int(numerator), denominator) for numerator in numerators]
+    # Row by row, the number of the first n digits that is next above or below the ratio's.
+    for is_above in (False, True):
+        drawn = [
+            [math.floor(ratio * 64**place) % 64 for place in range(1, row + 2)]
+            for row, ratio in enumerate(ratios)
+        ]
+        for row in drawn:
+            row[-1] += 1 if is_above else -1
+            assert 0 <= row[-1] < 64
+        tapes = iter(
+            bytes(4 * row[place] for row in drawn if len(row) > place) for place in range(n_rows)
+        )
+        is_below = exact_laplace._is_below(
+            numerators, exact_laplace._first_digits(numerators, denominator), denominator,
+            lambda _, tapes=tapes: next(tapes),
+        )  # fmt: skip
+        assert is_below.tolist() == [not is_above] * n_rows
 
 
 @pytest.mark.parametrize("bound", [1, 2, 3, 5, 200, 256])
