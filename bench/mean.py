@@ -76,15 +76,11 @@ def measure() -> list[tuple[str, float, float]]:
                 )
                 for _ in range(_ROUNDS)
             ]
-            uniforms, _, large = (
-                min(done.seconds for done in same) for same in zip(*rounds, strict=True)
-            )
+            of_uniforms, of_few, of_many = zip(*rounds, strict=True)
+            uniforms, large = (min(done.seconds for done in c) for c in (of_uniforms, of_many))
             # Without imports, which take as long as the rest.
-            few, many = (
-                min(float(done.output) for done in same)
-                for same in list(zip(*rounds, strict=True))[1:]
-            )
-            peak = max(done.peak_gb for *_, done in rounds)
+            few, many = (min(float(done.output) for done in c) for c in (of_few, of_many))
+            peak = max(done.peak_gb for done in of_many)
             print(
                 f"  {kind}: {large:.1f} s of which imports {large - many:.1f} s, {peak:.2f} GB; "
                 f"uniforms {uniforms:.1f} s",

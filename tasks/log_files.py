@@ -91,7 +91,7 @@ def inspect(path: Path, texts: Iterable[str], what: str, numbers: Iterable[str] 
 
 def _how_to_name(missing: list[str], texts: tuple[str, ...], what: str) -> str:
     if what == "roster":
-        return "It needs person, optin, and what --by names."
+        return "A roster needs person and optin, and what --by names if that is given."
     if any(name in texts for name in missing):
         return "Say with --columns if they have other names."
     return "Name one that is there with --column."

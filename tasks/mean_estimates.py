@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from hybriddp.errors import HybridDPError
 from hybriddp.gaussian import DiscreteGaussian
 from hybriddp.mean import (
     ESTIMATED,
@@ -177,13 +178,13 @@ def _variance(laws: MeanLaws, sums: _KeySums) -> VarianceEstimate | None:
 
 
 def _by_key(measured: Measurements) -> Iterator[tuple[str, _KeySums]]:
-    """Put the measurements of each key together; every table has all keys."""
-    squares, reports = (
-        {row["key"]: row for row in _rows(measured, of)} for of in (SQUARES, NUMBERS)
-    )
-    for of_sum in _rows(measured, SUMS):
-        of_reports = reports[of_sum["key"]]
-        of_square = squares[of_sum["key"]] if squares else {"n_pairs": 0, "noisy_sum": 0}
+    """Put the measurements of each key together; every table has all keys in one order."""
+    sums, reports = measured[SUMS].to_pylist(), measured[NUMBERS].to_pylist()
+    nothing = [{"key": row["key"], "n_pairs": 0, "noisy_sum": 0} for row in sums]
+    squares = measured[SQUARES].to_pylist() if SQUARES in measured else nothing
+    for of_sum, of_square, of_reports in zip(sums, squares, reports, strict=True):
+        if len({row["key"] for row in (of_sum, of_square, of_reports)}) > 1:
+            raise HybridDPError("the measurements of a mean are not about the same keys.")
         powers = np.array([[of_reports[f"power_{power}"]] for power in (1, 2, 3, 4)])
         yield (
             of_sum["key"],
@@ -195,8 +196,3 @@ def _by_key(measured: Measurements) -> Iterator[tuple[str, _KeySums]]:
                 ReportSums(np.array([of_reports["n_reports"]]), powers),
             ),
         )
-
-
-def _rows(measured: Measurements, group: str) -> list[dict[str, Any]]:
-    """Return the measurements of a group; nothing if it was not measured."""
-    return measured[group].to_pylist() if group in measured else []

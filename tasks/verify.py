@@ -177,7 +177,7 @@ def _check_promise(folder: Path, manifest: Mapping[str, Any]) -> str:
 
 
 def _words_among(terms: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the terms of a guarantee that are texts, or no numbers at least."""
+    """Return the terms of a guarantee that are no numbers; an unknown one is seen, too."""
     return {name: value for name, value in terms.items() if type(value) is not int}
 
 

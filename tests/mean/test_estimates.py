@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import tasks.mean
+from hybriddp.errors import HybridDPError
 from hybriddp.mean import MeanEstimate
 from hybriddp.mean_errors import MeanSetting
 from tasks.groups import NUMBERS, SQUARES, SUMS
@@ -113,6 +114,15 @@ def test_agreement_takes_an_ample_variance_and_no_more(tmp_path):
     bound = 2 * math.exp(-(0.04**2) / (2 * variance))
     assert bound < apart.agreement < 3 * bound
     assert unknown.agreement == 1
+
+
+def test_measurements_of_different_keys_are_not_put_together(tmp_path):
+    parameters = request_for(tmp_path / "log").measurement_parameters()
+    tables = measured(MeanLaws(parameters).reports.law)
+    for group, table in tables.items():
+        other = pa.Table.from_pylist([{**table.to_pylist()[0], "key": "another"}])
+        with pytest.raises(HybridDPError, match="not about the same keys"):
+            estimate_means(parameters, {**tables, group: other})
 
 
 def test_keys_of_nobody_are_not_published(tmp_path):
