@@ -22,6 +22,11 @@ class Home:
     @classmethod
     def open(cls, root: str | os.PathLike[str] | None = None) -> "Home":
         """Use `root`, else HYBRIDDP_HOME, else `var`; make the zones that are missing."""
+        return cls.create(root)
+
+    @classmethod
+    def create(cls, root: str | os.PathLike[str] | None = None) -> "Home":
+        """Make the zones that are missing."""
         home = cls(Path(root or os.environ.get("HYBRIDDP_HOME") or "var").absolute())
         for zone in (home.private, home.measurements):
             zone.mkdir(parents=True, exist_ok=True)

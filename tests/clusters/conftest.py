@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tasks.home import Home
 from tasks.keys import read_public_key
 from tasks.kmeans import KMeansRun, identify
 from tasks.kmeans_steps import run_kmeans
 from tests.clusters.support import request_for, write_points
+from tests.homes import new_home
 from tests.release.conftest import fast_folder, home, root  # noqa: F401 - fixtures
 from tests.release.support import waive_gates
 
@@ -29,7 +29,7 @@ def gates_waived(monkeypatch) -> None:
 @pytest.fixture(scope="session")
 def original(log, fast_folder) -> KMeansRun:  # noqa: F811
     """A release, published, with its real gates."""
-    run = identify(request_for(log), Home.open(fast_folder / "clusters"))
+    run = identify(request_for(log), new_home(fast_folder / "clusters"))
     run_kmeans(run)
     return run
 
@@ -39,7 +39,7 @@ def run(original, root) -> KMeansRun:  # noqa: F811
     """A copy of the home with its release."""
     shutil.copytree(original.home.root, root / "copy")
     return KMeansRun(
-        Home.open(root / "copy"), original.release_id, original.attempt, original.request
+        new_home(root / "copy"), original.release_id, original.attempt, original.request
     )
 
 

@@ -14,6 +14,7 @@ from tasks.keys import read_public_key
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Kind
 from tests.flow.logs import HEADER, POPULAR, SECRETS, write_searches
+from tests.homes import new_home
 from tests.repository import ROOT
 
 pytestmark = pytest.mark.slow
@@ -43,7 +44,7 @@ def test_killed_run_goes_on_and_draws_nothing_twice(served, tmp_path):
         cwd=ROOT, env=served.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         start_new_session=True,
     )  # fmt: skip
-    ledger = Ledger(Home.open(home).ledger)
+    ledger = Ledger(new_home(home).ledger)
     while not ledger.entries():
         assert victim.poll() is None
         time.sleep(0.01)

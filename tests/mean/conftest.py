@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tasks.home import Home
 from tasks.keys import read_public_key
 from tasks.mean import MeanRun, identify
 from tasks.mean_steps import run_mean
+from tests.homes import new_home
 from tests.mean.support import request_for, usual_people, usual_rows, write_numbers, write_roster
 from tests.release.conftest import fast_folder, home, root  # noqa: F401 - fixtures
 from tests.release.support import waive_gates
@@ -33,7 +33,7 @@ def gates_waived(monkeypatch) -> None:
 
 
 def _release(log: Path, folder: Path, **settings: object) -> MeanRun:
-    run = identify(request_for(log, **settings), Home.open(folder))
+    run = identify(request_for(log, **settings), new_home(folder))
     with pytest.MonkeyPatch.context() as monkeypatch:
         waive_gates(monkeypatch.setattr)
         run_mean(run)
@@ -57,9 +57,7 @@ def run(request, root) -> MeanRun:  # noqa: F811
     """A copy of the home of either release."""
     original = request.getfixturevalue(request.param)
     shutil.copytree(original.home.root, root / "copy")
-    return MeanRun(
-        Home.open(root / "copy"), original.release_id, original.attempt, original.request
-    )
+    return MeanRun(new_home(root / "copy"), original.release_id, original.attempt, original.request)
 
 
 @pytest.fixture

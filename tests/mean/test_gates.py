@@ -2,18 +2,18 @@
 
 import pytest
 
-from tasks.home import Home
 from tasks.ledger_rules import Kind
 from tasks.mean import identify
 from tasks.mean_steps import run_mean
 from tasks.quality import GateRefused
 from tasks.shelf import read_rows
+from tests.homes import new_home
 from tests.mean.support import SECRET_VALUE, request_for, usual_rows, write_numbers, write_roster
 
 
 def test_a_column_that_is_no_number_stops_a_release_before_anybody_pays(root):
     log = write_numbers(root / "log.csv", [*usual_rows(), *[("7", SECRET_VALUE)] * 100])
-    run = identify(request_for(log), Home.open(root / "home"))
+    run = identify(request_for(log), new_home(root / "home"))
     with pytest.raises(GateRefused, match="bad_row_share") as refusal:
         run_mean(run)
     assert SECRET_VALUE not in str(refusal.value)
@@ -22,7 +22,7 @@ def test_a_column_that_is_no_number_stops_a_release_before_anybody_pays(root):
 
 
 def test_a_limit_in_another_unit_stops_a_release_before_anybody_pays(root, log):
-    run = identify(request_for(log, upper=0.001), Home.open(root / "home"))
+    run = identify(request_for(log, upper=0.001), new_home(root / "home"))
     with pytest.raises(GateRefused, match="clamped_share"):
         run_mean(run)
     assert not run.state.has(Kind.RESERVED)
@@ -33,7 +33,7 @@ def test_groups_that_differ_are_withheld_unless_the_operator_knows_why(root):
     people = {str(person): (int(person % 2), "DE") for person in range(900)}
     log = write_numbers(root / "log.csv", [(p, str(10 * o)) for p, (o, _) in people.items()])
     roster = write_roster(root / "roster.csv", people)
-    home = Home.open(root / "home")
+    home = new_home(root / "home")
     request = request_for(log, roster=roster)
     with pytest.raises(GateRefused, match="agreement"):
         run_mean(identify(request, home))

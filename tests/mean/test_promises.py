@@ -9,13 +9,13 @@ from pydantic import ValidationError
 
 from tasks import mean_orchestrated
 from tasks.groups import NUMBERS, SUMS
-from tasks.home import Home
 from tasks.mean import MeanRun
 from tasks.mean_estimates import estimate_means
 from tasks.mean_guarantee import second_guarantee
 from tasks.mean_product import judge_release
 from tasks.mean_request import MECHANISM_VERSION
 from tasks.quality import GateRefused
+from tests.homes import new_home
 from tests.mean.support import request_for, reserve_mean, usual_people, write_roster
 from tests.release.support import spent_by_account
 
@@ -23,7 +23,7 @@ from tests.release.support import spent_by_account
 def test_what_is_shown_of_the_draws_does_not_look_at_them(one_number, root, monkeypatch):
     """A page that showed a group's own sum would end the second guarantee."""
     shutil.copytree(one_number.home.root, root / "copy")
-    home = Home.open(root / "copy")
+    home = new_home(root / "copy")
     copy = MeanRun(home, one_number.release_id, one_number.attempt, one_number.request)
     shutil.rmtree(copy.folder)  # whoever looks at the measurements fails
     shown = []

@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.groups import NUMBERS, SUMS
-from tasks.home import Home
 from tasks.ledger_rules import Kind
 from tasks.mean import _salted, identify
 from tasks.mean_estimates import MeanLaws, ballot_of, estimate_means
@@ -18,6 +17,7 @@ from tasks.mean_steps import run_mean
 from tasks.measurements import FILES
 from tasks.reprocess import ReprocessRequest, run_reprocess
 from tasks.shelf import read_rows
+from tests.homes import new_home
 from tests.mean.support import (
     COUNTRIES,
     SECRET_PERSON,
@@ -64,7 +64,7 @@ def test_reprocessing_rounds_again_and_pays_nothing(run, folder, gates_waived):
 
 
 def test_nothing_private_leaves_its_zone(log, root, caplog, capfd, gates_waived):
-    home = Home.open(root / "home")
+    home = new_home(root / "home")
     with caplog.at_level(logging.DEBUG):
         run_mean(identify(request_for(log), home))
     out, err = capfd.readouterr()
@@ -82,7 +82,7 @@ def test_nothing_private_leaves_its_zone(log, root, caplog, capfd, gates_waived)
 
 def test_numbers_outside_are_clamped_and_counted_in_the_private_zone(root, gates_waived):
     rows = [(str(person), "1e6" if person < 90 else "-3") for person in range(900)]
-    home = Home.open(root / "home")
+    home = new_home(root / "home")
     run = identify(request_for(write_numbers(root / "log.csv", rows)), home)
     [row] = read_rows(run_mean(run), "means")
     assert abs(row["mean"] - 1) < 1.5  # nine tenths count as 0, one tenth as 10
@@ -94,7 +94,7 @@ def test_a_parquet_log_may_hold_floats(root, gates_waived):
     people, numbers = zip(*usual_rows()[:-2], strict=True)
     table = pa.table({"user": people, "dwell": [float(number) for number in numbers]})
     pq.write_table(table, root / "log.parquet")
-    run = identify(request_for(root / "log.parquet"), Home.open(root / "home"))
+    run = identify(request_for(root / "log.parquet"), new_home(root / "home"))
     [row] = read_rows(run_mean(run), "means")
     assert abs(row["mean"] - 4) < 1.5
 
@@ -107,7 +107,7 @@ def test_a_group_that_nobody_is_in_leaves_the_mean_to_the_other(root, log, gates
     roster.write_text("\n".join(["person,optin,country", *lines]) + "\n")
     for number, settings in enumerate(({}, {"one_number": True})):
         request = request_for(log, roster=roster, by="country", product=f"p{number}", **settings)
-        run = identify(request, Home.open(root / "home"))
+        run = identify(request, new_home(root / "home"))
         folder = run_mean(run)
         rows = read_rows(folder, "means")
         assert [(r["optin_people"], r["clients"]) for r in rows] == [(300, 0), (0, 300)]

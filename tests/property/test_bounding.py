@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from tasks.cohorts import assign_groups
 from tasks.engine import DuckDBEngine
-from tasks.home import Home
 from tasks.ingest import load_searches
 from tasks.keys import PURPOSES
 from tasks.normalisation import normalise_records
 from tasks.request import ReleaseRequest
 from tasks.run import Run
+from tests.homes import new_home
 
 PEOPLE = [f"person {i}" for i in range(10)]
 SETTINGS = {
@@ -52,7 +52,7 @@ ROWS = st.lists(st.tuples(st.integers(0, 99), GOOD | BAD), max_size=6)
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
-    home = Home.open(tmp_path_factory.mktemp("home"))
+    home = new_home(tmp_path_factory.mktemp("home"))
     for name in [*PURPOSES, "signing"]:
         (home.keys / f"{name}.key").write_bytes(name.encode().ljust(32, b"."))
     roster = "person\toptin\n" + "".join(

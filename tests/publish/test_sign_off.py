@@ -4,7 +4,6 @@ import pytest
 
 from flows import sign_off
 from tasks import steps
-from tasks.home import Home
 from tasks.ledger_rules import Kind
 from tasks.log_files import BadInput
 from tasks.publish import publish, published_folder
@@ -12,13 +11,14 @@ from tasks.quality import GateRefused
 from tasks.refusals import BudgetRefused
 from tasks.run import identify
 from tasks.shelf import read_rows
+from tests.homes import new_home
 
 
 @pytest.fixture
 def drawn(original, tmp_path):
     """A release that waits for its sign-off."""
     request = original.request.model_copy(update={"sign_off": True})
-    run = identify(request, Home.open(tmp_path / "home"))
+    run = identify(request, new_home(tmp_path / "home"))
     for step in (
         steps.ingest, steps.judge_log, steps.choose_cohorts, steps.reserve, steps.draw_head_list,
         steps.draw_optin_histogram, steps.trim_head_list, steps.measure_clients,

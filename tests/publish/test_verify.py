@@ -8,12 +8,12 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tasks.checks import VerificationFailed
-from tasks.home import Home
 from tasks.keys import Keyring, read_public_key
 from tasks.manifest import manifest_bytes, signed_bytes
 from tasks.reprocess import ReprocessRequest, run_reprocess
 from tasks.verify import verify_release
 from tasks.withdraw import withdraw
+from tests.homes import new_home
 from tests.publish.spoiling import require_every_change_to_be_seen
 
 FILES = [
@@ -159,5 +159,5 @@ def test_blocked_queries_stay_blocked_until_another_list_says_otherwise(run):
 def test_consumer_needs_nothing_but_the_folder_and_the_key(run, folder, key, tmp_path):
     moved = tmp_path / "elsewhere"
     folder.rename(moved)
-    Home.open(tmp_path / "empty")
+    new_home(tmp_path / "empty")
     verify_release(moved, key)

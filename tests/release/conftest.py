@@ -10,6 +10,7 @@ import pytest
 from tasks.home import Home
 from tasks.run import identify
 from tasks.steps import run_release
+from tests.homes import new_home
 from tests.release.support import N_PEOPLE, request_for, waive_gates, write_log
 
 
@@ -39,7 +40,7 @@ def root(fast_folder) -> Path:
 @pytest.fixture
 def home(root) -> Home:
     """A home without keys, ledger or releases."""
-    return Home.open(root / "home")
+    return new_home(root / "home")
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def gates_waived(monkeypatch) -> None:
 
 @pytest.fixture(scope="session")
 def _published_once(log, fast_folder) -> Home:
-    home = Home.open(fast_folder / "published")
+    home = new_home(fast_folder / "published")
     with pytest.MonkeyPatch.context() as monkeypatch:
         waive_gates(monkeypatch.setattr)
         run_release(identify(request_for(log), home))
@@ -61,4 +62,4 @@ def _published_once(log, fast_folder) -> Home:
 def published_home(_published_once, root) -> Home:
     """A home with one release of the log, published as `request_for(log)` asks; a copy to spoil."""
     shutil.copytree(_published_once.root, root / "published")
-    return Home.open(root / "published")
+    return new_home(root / "published")

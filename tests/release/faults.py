@@ -49,6 +49,7 @@ from tasks.request import ReleaseRequest
 from tasks.run import LogRun, Run, identify
 from tasks.verify import verify_release
 from tasks.zealous_request import ZealousRequest
+from tests.homes import new_home
 from tests.release.support import reserve_release, waive_gates
 
 CHILDREN = multiprocessing.get_context("forkserver")
@@ -212,7 +213,7 @@ def run_until(
 ) -> None:
     """Run a release in this process, which dies at a point; the draws go into root/draws."""
     waive_gates()
-    home = Home.open(root / "home")
+    home = new_home(root / "home")
     Fuse(burns_at, record).lay()
     run = _found(request, home)
     watch_draws(run, root / "draws")
@@ -222,7 +223,7 @@ def run_until(
 def run_to_the_end(root: Path, request: LogRequest) -> None:
     """Run a release as an operator would after a crash; write what happened to root/outcome."""
     waive_gates()
-    home = Home.open(root / "home")
+    home = new_home(root / "home")
     outcome: dict[str, Any] = {"refused": None}
     try:
         try:
@@ -255,7 +256,7 @@ def kill_and_go_on(
     """
     root.mkdir()
     assert run_child(run_until, root, request, point) == -signal.SIGKILL
-    home = Home.open(root / "home")
+    home = new_home(root / "home")
     before = Ledger(home.ledger).entries()
     run_child(run_to_the_end, root, request)
     [outcome] = read_lines(root / "outcome")
@@ -293,7 +294,7 @@ def reserve_together(root: Path, request: ReleaseRequest, barrier: Any) -> None:
     """Decide on a charge, wait until the others have decided too, and then write it."""
     meet_before(Kind.RESERVED, barrier)
     try:
-        reserve_release(request, Home.open(root / "home"))
+        reserve_release(request, new_home(root / "home"))
     except HybridDPError as error:
         append_line(root / "refused", {"product": request.product, "message": str(error)})
     else:
@@ -317,7 +318,7 @@ def draw_together(root: Path, run: Run, barrier: Any) -> None:
 def run_together(root: Path, request: ReleaseRequest, barrier: Any) -> None:
     """Run a whole release at the same time as others; whoever is in the way gives up."""
     waive_gates()
-    home = Home.open(root / "home")
+    home = new_home(root / "home")
     barrier.wait(SECONDS_TO_LIVE)
     try:
         run = identify(request, home)

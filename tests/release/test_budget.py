@@ -20,6 +20,7 @@ from tasks.refusals import BudgetRefused
 from tasks.reserve import void_reservation
 from tasks.run import identify
 from tasks.spending import put_spending
+from tests.homes import new_home
 from tests.release.support import (
     N_PEOPLE,
     request_by_column,
@@ -315,7 +316,7 @@ CAP = Charge(4 * EPSILON_UNITS, DELTA_UNITS // 10**6 * 7)
 def test_no_sequence_of_releases_lets_any_account_exceed_the_cap(steps):
     """Compared, after every step, with sums of exact integers in plain Python."""
     with tempfile.TemporaryDirectory() as folder:
-        home = Home.open(Path(folder))
+        home = new_home(Path(folder))
         make_keys(home)
         ledger = Ledger(home.ledger)
         set_policy(ledger, Policy(CAP))

@@ -23,6 +23,7 @@ from tasks.ledger import Ledger
 from tasks.ledger_rules import Entry, Kind
 from tasks.shelf import published_heads
 from tasks.verify import verify_release
+from tests.homes import new_home
 from tests.release.faults import read_lines, run_child, run_to_the_end, run_until
 from tests.release.support import QUERIES, files_below, request_for
 
@@ -99,13 +100,13 @@ def crash(stage: Stage, root: Path, log: Path, number: int, then: int | None = N
     stage.copy_to(root)
     request = request_for(log)
     exit_code = run_child(run_until, root, request, number)
-    after_kill = Scene.of(Home.open(root / "home"))
+    after_kill = Scene.of(new_home(root / "home"))
     if then is not None:
         request = request.model_copy(update={"new_attempt": True})
         run_child(run_until, root, request, then)
     run_child(run_to_the_end, root, request)
     [outcome] = read_lines(root / "outcome")
-    after_end = Scene.of(Home.open(root / "home"))
+    after_end = Scene.of(new_home(root / "home"))
     draws = read_lines(root / "draws")
     return Crash(stage.points[number], exit_code, after_kill, after_end, outcome, draws, root)
 

@@ -31,6 +31,7 @@ from tasks.quality import GateRefused
 from tasks.reports import Tally, read_reports
 from tasks.run import Release, identify
 from tasks.steps import run_release
+from tests.homes import new_home
 from tests.release.faults import run_child
 from tests.release.support import QUERIES, files_below, request_for
 from tests.stats import ALPHA, law_p_value
@@ -55,7 +56,7 @@ def collecting_request(log: Path, **settings: object):
 @pytest.fixture(scope="module")
 def collecting(log, fast_folder) -> tuple[Home, Path]:
     """A release that waits for reports: its home and its package's folder."""
-    home = Home.open(fast_folder / "collecting")
+    home = new_home(fast_folder / "collecting")
     assert run_release(identify(collecting_request(log), home)) is None
     [package] = (home.public / "collections").iterdir()
     return home, package
@@ -65,7 +66,7 @@ def collecting(log, fast_folder) -> tuple[Home, Path]:
 def home_of_its_own(collecting, root) -> Home:
     """A copy of the home that waits for reports."""
     shutil.copytree(collecting[0].root, root / "copy")
-    return Home.open(root / "copy")
+    return new_home(root / "copy")
 
 
 @pytest.fixture(scope="module")
@@ -304,7 +305,7 @@ def test_reports_alone_that_are_all_bad_or_none_stop_the_release(home_of_its_own
 @pytest.mark.slow
 def test_devices_report_sets_in_one_stage(log, fast_folder):
     """False alarm: ALPHA for each cell. Power: 400 devices tell twice the budget from the right."""
-    home = Home.open(fast_folder / "sets")
+    home = new_home(fast_folder / "sets")
     asked = {"strategy": "high-utility", "epsilon": 1.0, "headlist_user_fraction": 1}
     assert run_release(identify(collecting_request(log, **asked), home)) is None
     [folder] = (home.public / "collections").iterdir()

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from tasks.cohorts import account_of, assign_groups
 from tasks.engine import DuckDBEngine
-from tasks.home import Home
 from tasks.keys import Keyring, make_keys
 from tasks.request import ReleaseRequest
 from tasks.run import Run
+from tests.homes import new_home
 
 # As `members` has them: not empty, and without spaces around.
 PERSONS = st.lists(st.text(min_size=1).filter(lambda text: text == text.strip()), unique=True)
@@ -19,7 +19,7 @@ PERSONS = st.lists(st.text(min_size=1).filter(lambda text: text == text.strip())
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    home = Home.open(tmp_path_factory.mktemp("home"))
+    home = new_home(tmp_path_factory.mktemp("home"))
     make_keys(home)
     request = ReleaseRequest(log="log.tsv", epoch="2026-W46", product="mail", locale="de-CH")
     return Run(home, "0" * 32, 1, request)

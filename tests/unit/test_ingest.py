@@ -15,7 +15,6 @@ import pytest
 
 from tasks.cohorts import choose_cohorts
 from tasks.engine import DuckDBEngine, EngineFailed, OutOfSpace, open_warehouse
-from tasks.home import Home
 from tasks.ingest import ingest, judge_log
 from tasks.keys import PURPOSES
 from tasks.ledger import Ledger
@@ -26,6 +25,7 @@ from tasks.quality import GateRefused
 from tasks.request import ReleaseRequest
 from tasks.reserve import reserve
 from tasks.run import identify
+from tests.homes import new_home
 
 SECRET = "planted-secret"
 NAMES = ("AnonID", "Query", "QueryTime", "ItemRank", "ClickURL")
@@ -72,7 +72,7 @@ LOG = tsv(ROWS)
 
 def new_run(folder, files, *, path="", **settings):
     """Write a log, and return a run of its release in a home with known keys."""
-    home = Home.open(folder / "home")
+    home = new_home(folder / "home")
     for name in [*PURPOSES, "signing"]:
         (home.keys / f"{name}.key").write_bytes(name.encode().ljust(32, b"."))
     for name, data in files.items():
@@ -130,7 +130,7 @@ def refusal(make_run, tmp_path):
         with pytest.raises(kind) as caught:
             up_to_the_charge(make_run(files, **settings))
         assert SECRET not in "".join(traceback.format_exception(caught.value))
-        home = Home.open(tmp_path / "home")
+        home = new_home(tmp_path / "home")
         assert Ledger(home.ledger).entries() == []
         assert list(home.participation.iterdir()) == []
         assert list(home.measurements.iterdir()) == []

@@ -9,8 +9,8 @@ from prefect.cache_policies import NO_CACHE
 from flows import release as release_flow
 from hybriddp.errors import HybridDPError
 from tasks import orchestrated, steps
-from tasks.home import Home
 from tasks.log_files import BadInput
+from tests.homes import new_home
 
 DRAWS = ("draw_head_list", "draw_optin_histogram", "collect_reports")
 POST_PROCESSING = ("trim_head_list", "publish_package", "denoise", "blend", "project")
@@ -44,7 +44,7 @@ def test_draws_neither_retry_nor_cache_and_post_processing_retries():
 
 
 def test_unforeseen_error_is_kept_in_the_private_zone(tmp_path):
-    home = Home.open(tmp_path)
+    home = new_home(tmp_path)
 
     def fail():
         raise ValueError("a secret search")
@@ -64,7 +64,7 @@ def test_refusal_passes_without_the_frames_that_held_private_data(tmp_path):
         raise BadInput(f"the file cannot be used ({len(private)}).")
 
     with pytest.raises(BadInput) as raised:
-        orchestrated.guarded("a step", Home.open(tmp_path), refuse)
+        orchestrated.guarded("a step", new_home(tmp_path), refuse)
     frames = [entry.name for entry in raised.traceback]
     assert "refuse" not in frames
 

@@ -25,12 +25,12 @@ from hybriddp.prior import Prior, tail_slope
 from hybriddp.rehearsal import Stage
 from hybriddp.setting import Setting
 from hybriddp.suggestion import MOST_SPURIOUS, choose, error_per_mass, suggest
-from tasks.home import Home
 from tasks.ledger import Ledger
 from tasks.plan import PlanRequest, make_plan
 from tasks.plan_budget import Cap, plan_budget
 from tasks.plan_page import as_markdown
 from tasks.policy import Charge, Policy, set_policy
+from tests.homes import new_home
 
 STRATEGIES = ("paper", "high-utility")
 
@@ -336,7 +336,7 @@ def test_plan_opens_nothing_below_private_without_a_home(published, monkeypatch,
 
 
 def test_plan_reads_the_policy_of_a_home_and_leaves_the_ledger_as_it_was(published, tmp_path):
-    home = Home.open(tmp_path)
+    home = new_home(tmp_path)
     set_policy(Ledger(home.ledger), Policy.of(40, "1e-3", None))
     head = Ledger(home.ledger).head()
     plan = make_plan(PlanRequest(previous=published, suggest=False, replicates=2), tmp_path)

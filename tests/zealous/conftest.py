@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tasks.home import Home
 from tasks.keys import read_public_key
 from tasks.zealous import ZealousRun, identify
 from tasks.zealous_steps import run_zealous
+from tests.homes import new_home
 from tests.release.conftest import fast_folder, home, root  # noqa: F401 - fixtures
 from tests.release.support import waive_gates
 from tests.zealous.support import popular_log, request_for
@@ -29,7 +29,7 @@ def gates_waived(monkeypatch) -> None:
 @pytest.fixture(scope="session")
 def original(log, fast_folder) -> ZealousRun:  # noqa: F811
     """A release as it is by default, published."""
-    run = identify(request_for(log), Home.open(fast_folder / "histograms"))
+    run = identify(request_for(log), new_home(fast_folder / "histograms"))
     with pytest.MonkeyPatch.context() as monkeypatch:
         waive_gates(monkeypatch.setattr)
         run_zealous(run)
@@ -41,7 +41,7 @@ def run(original, root) -> ZealousRun:  # noqa: F811
     """A copy of the home with its release."""
     shutil.copytree(original.home.root, root / "copy")
     return ZealousRun(
-        Home.open(root / "copy"), original.release_id, original.attempt, original.request
+        new_home(root / "copy"), original.release_id, original.attempt, original.request
     )
 
 

@@ -16,10 +16,10 @@ from hybriddp.search_log import CLICKS, ITEM_KINDS, KEYWORDS, PAIRS
 from tasks.cohorts import account_of
 from tasks.contributions import Vocabulary, pick_items
 from tasks.engine import DuckDBEngine
-from tasks.home import Home
 from tasks.ingest import load_searches
 from tasks.keys import PURPOSES, Keyring
 from tasks.zealous import ZealousRun, choose_people
+from tests.homes import new_home
 from tests.zealous.support import request_for, reserve_log, write_log
 
 PEOPLE = tuple(f"person {number}" for number in range(6))
@@ -40,7 +40,7 @@ class Curator:
     """A home in which the people of a roster are reserved, and any log of theirs is counted."""
 
     def __init__(self, root: Path) -> None:
-        self._home, self._roster = Home.open(root / "home"), root / "roster.tsv"
+        self._home, self._roster = new_home(root / "home"), root / "roster.tsv"
         for name in [*PURPOSES, "signing"]:  # known keys, so that every run makes the same choices
             (self._home.keys / f"{name}.key").write_bytes(name.encode().ljust(32, b"."))
         self._roster.write_text("person\toptin\n" + "".join(f"{who}\t1\n" for who in PEOPLE))

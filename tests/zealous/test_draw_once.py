@@ -11,7 +11,6 @@ import tasks.zealous
 from hybriddp.search_log import ITEM_KINDS
 from hybriddp.zealous import ZealousMechanism
 from tasks.engine import DuckDBEngine
-from tasks.home import Home
 from tasks.keys import make_keys, read_public_key
 from tasks.ledger import Ledger, LedgerCorrupt
 from tasks.ledger_rules import Kind
@@ -22,6 +21,7 @@ from tasks.run import release_id_of
 from tasks.verify import verify_release
 from tasks.zealous import identify
 from tasks.zealous_steps import run_zealous
+from tests.homes import new_home
 from tests.release.support import files_below, spent_by_account
 from tests.zealous.support import PUBLISHED, ledger_rows, published_items, request_for, reserve_log
 
@@ -219,7 +219,7 @@ def test_another_log_is_another_release_and_is_paid_for_only_if_asked(run, root)
 @pytest.fixture(scope="module")
 def id_of(log, fast_folder):
     """Return the id of the release that these settings make."""
-    home = Home.open(fast_folder / "ids")
+    home = new_home(fast_folder / "ids")
     make_keys(home)
     return lambda **asked: release_id_of(request_for(log, **asked), home)
 

@@ -9,7 +9,6 @@ import pytest
 
 import tasks.engine
 from tasks.engine import EngineFailed
-from tasks.home import Home
 from tasks.keys import make_keys
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Kind
@@ -18,6 +17,7 @@ from tasks.policy import DELTA_UNITS, EPSILON_UNITS, Charge, Policy, set_policy
 from tasks.reprocess import ReprocessRequest, run_reprocess
 from tasks.zealous import identify
 from tasks.zealous_steps import run_zealous
+from tests.homes import new_home
 from tests.release.support import waive_gates
 from tests.zealous.support import N_PEOPLE, SECRETS, ledger_rows, request_for
 
@@ -30,7 +30,7 @@ RARE = ("xyzzy", "plover", "secret", "rare3", "own3", "http://3.org")
 @pytest.fixture(scope="module")
 def others(log, fast_folder):
     """A release by indistinguishability, of two items from people who opted in, under a window."""
-    home = Home.open(fast_folder / "label")
+    home = new_home(fast_folder / "label")
     make_keys(home)
     set_policy(Ledger(home.ledger), Policy(Charge(6 * EPSILON_UNITS, DELTA_UNITS // 1000), 365))
     roster = fast_folder / "roster.csv"
