@@ -2,6 +2,7 @@
 
 from prefect import flow
 
+from flows.list_sign_off import wait_for_list_sign_off
 from flows.sign_off import wait_for_sign_off
 from tasks.orchestrated import (
     blend,
@@ -21,6 +22,7 @@ from tasks.orchestrated import (
     publish,
     publish_package,
     reserve,
+    settle_list,
     trim_head_list,
 )
 from tasks.outcome import Outcome
@@ -36,9 +38,12 @@ def release(request: ReleaseRequest) -> Outcome:
     choose_cohorts(run)
     reserve(run)
     draw_head_list(run)
+    wait_for_list_sign_off(run)
+    settle_list(run)
     draw_optin_histogram(run)
     trim_head_list(run)
-    publish_package(run)
+    if run.has_devices:
+        publish_package(run)
     is_measured = collect_reports(run)
     discard_private_tables(run)
     if not is_measured:

@@ -16,6 +16,7 @@ from tasks.draws import (
 )
 from tasks.head_list_product import judge_release
 from tasks.ingest import ingest, judge_log
+from tasks.left_out import settle_list
 from tasks.processing import (
     blend_estimates,
     check_groups_agree,
@@ -34,13 +35,13 @@ __all__ = [
     "discard_private_tables", "draw_client_reports", "draw_head_list", "draw_optin_histogram",
     "estimate_intervals", "ingest", "judge_log", "judge_release", "measure_clients",
     "project_estimates", "publish", "publish_package", "reserve", "run_release",
-    "trim_head_list",
+    "settle_list", "trim_head_list",
 ]  # fmt: skip
 
 
 def measure_clients(run: Run) -> bool:
     """Draw the clients' reports, or take those of devices; False means: still collecting."""
-    if run.request.clients == "reports":
+    if run.has_devices:
         return collect_reports(run)
     draw_client_reports(run)
     return True
@@ -53,9 +54,11 @@ def run_release(run: Run) -> Path | None:
     choose_cohorts(run)
     reserve(run)
     draw_head_list(run)
+    settle_list(run)
     draw_optin_histogram(run)
     trim_head_list(run)
-    publish_package(run)
+    if run.has_devices:
+        publish_package(run)
     is_measured = measure_clients(run)
     discard_private_tables(run)
     if not is_measured:
