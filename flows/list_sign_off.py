@@ -1,15 +1,14 @@
 """Sign-off of a list before devices are asked about it: a package names every query in public."""
 
 import sys
+from typing import Any, Literal
 
 import typer
 from prefect import get_run_logger, suspend_flow_run
+from prefect.input import RunInput
 from prefect.runtime import deployment
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+from pydantic import Field
 
-from flows.sign_off import SignOff
 from flows.terminal import asking
 from tasks.artifacts import show_listing
 from tasks.left_out import blocked_now, is_settled, list_to_sign_off, seal_list
@@ -19,11 +18,27 @@ from tasks.publish import withhold
 from tasks.quality import GateRefused
 from tasks.run import Run
 
+SHOW: Literal["show"] = "show"
+LATER: Literal["later"] = "later"
+NEVER: Literal["never"] = "never"
 _A_WEEK = 7 * 24 * 3600
 _COST = (
-    "Refusing cannot be undone: everybody who was reserved stays charged, also those who were not "
-    "measured yet. To leave queries out instead, stop here and run again with --blocklist."
+    "Nothing is published then, everybody who was reserved stays charged, also those who were not "
+    "measured yet, and this cannot be undone."
 )
+_QUESTION = (
+    "Devices would be shown this list, in public. To leave queries out, answer later and run again "
+    f"with a blocklist. Never: {_COST}"
+)
+
+
+class ListSignOff(RunInput):
+    """The operator's decision on a list."""
+
+    decision: Literal["show", "later", "never"] = Field(
+        LATER, description=f"Show the list to devices, decide later, or never. Never: {_COST}"
+    )
+    reason: str = Field("", description="Why not, if it is never shown.")
 
 
 def wait_for_list_sign_off(run: Run) -> None:
@@ -31,37 +46,59 @@ def wait_for_list_sign_off(run: Run) -> None:
     if not run.request.sign_off or is_settled(run):
         return
     blocked = guarded("read the blocklist", run.home, lambda: blocked_now(run))
-    is_on_a_page = deployment.id is not None
-    decision = (_ask_on_the_page if is_on_a_page else _ask_in_the_terminal)(run, blocked)
-    if not decision.approve:
-        withhold(run, decision.reason)
+    ask = _ask_in_the_terminal if deployment.id is None else _ask_on_the_page
+    answer = ask(run, list_to_sign_off(run, blocked))
+    if answer.decision == LATER:
+        raise GateRefused(
+            f"the list of release {run.release_id} is drawn, stored and shown to nobody; run it "
+            "again to decide, which is free."
+        )
+    if answer.decision == NEVER:
+        withhold(run, answer.reason)
         raise GateRefused(
             f"release {run.release_id} was withheld at the sign-off of its list; nothing of it is "
             "public, and everybody who was reserved stays charged."
         )
+
+    def seal() -> None:  # what was shown, whatever became of the blocklist meanwhile
+        seal_list(run, blocked, is_signed_off=True)
+
     with ledger_turn():
-        # What was shown, whatever became of the blocklist meanwhile.
-        guarded("settle the list", run.home, lambda: seal_list(run, blocked, is_signed_off=True))
+        guarded("settle the list", run.home, seal)
 
 
-def _ask_on_the_page(run: Run, blocked: list[str]) -> SignOff:
-    digest = show_listing(run, list_to_sign_off(run, blocked))
-    get_run_logger().info(f"Suspended until somebody signs off the list. {_COST}")
-    # The key holds the list: an answer about another one is no answer.
-    return suspend_flow_run(wait_for_input=SignOff, timeout=_A_WEEK, key=f"list-{digest}")
+def _ask_on_the_page(run: Run, listed: list[dict[str, Any]]) -> ListSignOff:
+    digest = show_listing(run, listed)
+    form = ListSignOff.with_initial_data(description=_QUESTION)
+    n_asked = 0
+    while True:
+        get_run_logger().info("Suspended until somebody signs off the list on this run's page.")
+        # The key names the list: an answer about another one is no answer.
+        key = f"list-{digest}-{n_asked}"
+        answer = suspend_flow_run(wait_for_input=form, timeout=_A_WEEK, key=key)
+        if answer.decision != LATER:
+            return answer
+        n_asked += 1
 
 
-def _ask_in_the_terminal(run: Run, blocked: list[str]) -> SignOff:
+def _ask_in_the_terminal(run: Run, listed: list[dict[str, Any]]) -> ListSignOff:
     if not sys.stdin.isatty():
         raise BadInput(
             "sign-off needs a terminal or a deployed run; run again in one, nothing is lost."
         )
-    table = list_to_sign_off(run, blocked)
     with asking("sign-off of the list"):
-        console = Console(stderr=True, highlight=False)  # where --json prints nothing
-        shown = Table(*table.column_names, box=None, title="the list that devices would see")
-        for row in table.to_pylist():
-            shown.add_row(*(escape(str(value)) for value in row.values()))
-        console.print(shown)
-        console.print(_COST)
-        return SignOff(approve=typer.confirm("May devices see this list?", err=True))
+        for row in listed:
+            typer.echo("  ".join(_harmless(str(value)) for value in row.values()), err=True)
+        typer.echo(_QUESTION, err=True)
+        while True:
+            decision = typer.prompt(f"{SHOW}, {LATER} or {NEVER}?", default=LATER, err=True)
+            if decision in (SHOW, LATER):
+                return ListSignOff(decision=decision)
+            if decision == NEVER and typer.confirm(f"{_COST} Really never?", err=True):
+                reason = typer.prompt("Why?", default="", show_default=False, err=True)
+                return ListSignOff(decision=NEVER, reason=reason)
+
+
+def _harmless(text: str) -> str:
+    """Spell out what would steer a terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
