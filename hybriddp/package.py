@@ -4,9 +4,12 @@ Standard library only. A package is a directory with `package.json` in canonical
 equal packages have equal bytes, and `package.sig`, the curator's signature.
 """
 
+import errno
 import json
+import os
 import re
 import reprlib
+import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from os import PathLike
@@ -172,7 +175,7 @@ def read_package(
         "take the curator's public key",
     )
     require(
-        not (Path(directory) / TOMBSTONE_FILE).exists(),
+        not os.path.lexists(Path(directory) / TOMBSTONE_FILE),
         "a package must not have been taken down",
         f"one with {TOMBSTONE_FILE} in its place",
         "the curator no longer takes reports on it; do not report",
@@ -190,6 +193,8 @@ def read_package(
 
 def _read_file(path: Path, max_bytes: int) -> bytes:
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would never end
+            raise OSError(errno.EINVAL, "something that is no file")
         with path.open("rb") as file:
             data = file.read(max_bytes + 1)
     except OSError as error:

@@ -2,6 +2,7 @@
 
 import json
 import random
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -41,13 +42,13 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
             target = target[key]
         change = rng.random()
         if change < 0.75:
-            target[last] = rng.choice(_HOSTILE)
+            target[last] = deepcopy(rng.choice(_HOSTILE))
         elif change < 0.85:
             del target[last]
         elif isinstance(target, list):
             target.append(target[last])
         else:
-            target[rng.choice(["extra", "epsilon", "cells"])] = rng.choice(_HOSTILE)
+            target[rng.choice(["extra", "epsilon", "cells"])] = deepcopy(rng.choice(_HOSTILE))
         if not places_of(contents)[1:]:
             break
     return canonical_json(contents)
