@@ -11,6 +11,7 @@ from pydantic import Field
 
 from flows.terminal import asking
 from tasks.artifacts import show_listing
+from tasks.draws import discard_private_tables
 from tasks.left_out import blocked_now, is_settled, list_to_sign_off, seal_list
 from tasks.log_files import BadInput
 from tasks.orchestrated import guarded, ledger_turn
@@ -55,6 +56,7 @@ def wait_for_list_sign_off(run: Run) -> None:
         )
     if answer.decision == NEVER:
         withhold(run, answer.reason)
+        discard_private_tables(run)
         raise GateRefused(
             f"release {run.release_id} was withheld at the sign-off of its list; nothing of it is "
             "public, and everybody who was reserved stays charged."

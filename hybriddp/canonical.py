@@ -3,12 +3,15 @@
 Standard library only.
 """
 
+import errno
 import json
 import re
 import reprlib
+import stat
+from pathlib import Path
 from typing import Any
 
-from hybriddp.errors import require
+from hybriddp.errors import InvalidParameter, require
 
 REMEDY = "fetch a package that the curator published"
 
@@ -60,3 +63,18 @@ def check_text(name: str, value: object, pattern: re.Pattern[str]) -> None:
         reprlib.repr(value),
         REMEDY,
     )
+
+
+def read_file(path: Path, max_bytes: int) -> bytes:
+    """Return a file's bytes, if it is one and not too long."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would never end
+            raise OSError(errno.EINVAL, "something that is no file")
+        with path.open("rb") as file:
+            data = file.read(max_bytes + 1)
+    except OSError as error:
+        raise InvalidParameter(
+            f"{path.name} must be readable, got {error.strerror}; {REMEDY}."
+        ) from None
+    check_size(path.name, data, max_bytes)
+    return data

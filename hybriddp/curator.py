@@ -67,6 +67,10 @@ class Loss:
         nothing = Fraction(0)
         return Loss(max(cap.epsilon - self.epsilon, nothing), max(cap.delta - self.delta, nothing))
 
+    def texts(self) -> dict[str, str]:
+        """Return both numbers exactly, as files hold them."""
+        return {"epsilon": str(self.epsilon), "delta": str(self.delta)}
+
     def __str__(self) -> str:
         return f"({_short(self.epsilon)}, {_short(self.delta)})"
 
@@ -108,7 +112,7 @@ class CuratorStatement:
         cap = self.lifetime_cap
         return {
             "ledger": {"seq": self.ledger_seq, "hash": self.ledger_hash},
-            "lifetime_cap": cap and {"epsilon": str(cap.epsilon), "delta": str(cap.delta)},
+            "lifetime_cap": cap and cap.texts(),
             "opted_in_people": OPTED_IN_PEOPLE,
         }
 

@@ -88,6 +88,7 @@ class Device:
             known = account.charge_of(package)
             if known is not None:
                 return known.sent
+            self._file.require_room()
             _require_own_side(package, account)
             self._require_cap(package, account)
             charge = Charge.of(package)

@@ -23,6 +23,9 @@ from hybriddp.params import Budget
 if sys.platform != "win32":
     import fcntl
 
+# A report has a few bytes, or some hundred thousand if its list is long and its epsilon small.
+MAX_BYTES = 64 * 2**20
+
 _STATE_VERSION = 2
 # Accounts of version 0.1.0 know no times of opt-in.
 _OLD_STATE_VERSION = 1
@@ -173,6 +176,13 @@ class AccountFile:
                 "else; restore its newest copy. Without it nobody knows what was spent."
             ) from None
 
+    def require_room(self) -> None:
+        """Refuse to grow without end: tiny budgets would let a curator ask for ever."""
+        if self._path.exists() and self._path.stat().st_size > MAX_BYTES:
+            raise ReportRefused(
+                f"the account holds more than {MAX_BYTES} bytes of reports; it takes no more."
+            )
+
     def write(self, account: Account) -> None:
         """Replace the account, and return once it would survive a power cut."""
         body = canonical_json(_state_of(account))
@@ -200,7 +210,7 @@ def _state_of(account: Account) -> dict[str, Any]:
         "schema_version": _STATE_VERSION,
         "charges": [
             {name: getattr(charge, name) for name in Charge.__slots__}
-            | {"budget": _texts(Loss.of(charge.budget))}
+            | {"budget": Loss.of(charge.budget).texts()}
             for charge in account.charges
         ],
         "opt_ins": [
@@ -208,17 +218,11 @@ def _state_of(account: Account) -> dict[str, Any]:
                 "curator": opt_in.curator,
                 "since": opt_in.since.isoformat(),
                 "until": None if opt_in.until is None else opt_in.until.isoformat(),
-                "lifetime_cap": None
-                if opt_in.lifetime_cap is None
-                else _texts(opt_in.lifetime_cap),
+                "lifetime_cap": opt_in.lifetime_cap and opt_in.lifetime_cap.texts(),
             }
             for opt_in in account.opt_ins
         ],
     }
-
-
-def _texts(loss: Loss) -> dict[str, str]:
-    return {"epsilon": str(loss.epsilon), "delta": str(loss.delta)}
 
 
 def _read_state(state: Any) -> Account:

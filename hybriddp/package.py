@@ -4,12 +4,10 @@ Standard library only. A package is a directory with `package.json` in canonical
 equal packages have equal bytes, and `package.sig`, the curator's signature.
 """
 
-import errno
 import json
 import os
 import re
 import reprlib
-import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from os import PathLike
@@ -22,6 +20,7 @@ from hybriddp.canonical import (
     check_known,
     check_size,
     check_text,
+    read_file,
     read_list,
     read_object,
 )
@@ -180,8 +179,8 @@ def read_package(
         f"one with {TOMBSTONE_FILE} in its place",
         "the curator no longer takes reports on it; do not report",
     )
-    data = _read_file(Path(directory) / PACKAGE_FILE, MAX_BYTES)
-    signature = _read_file(Path(directory) / SIGNATURE_FILE, ed25519.SIGNATURE_BYTES)
+    data = read_file(Path(directory) / PACKAGE_FILE, MAX_BYTES)
+    signature = read_file(Path(directory) / SIGNATURE_FILE, ed25519.SIGNATURE_BYTES)
     require(
         verify(public_key, signed_bytes(data), signature) is True,
         f"{SIGNATURE_FILE} must be the signature of {PACKAGE_FILE} by the given key",
@@ -189,20 +188,6 @@ def read_package(
         f"{REMEDY}, and check that the key is the curator's",
     )
     return CollectionPackage.from_bytes(data)
-
-
-def _read_file(path: Path, max_bytes: int) -> bytes:
-    try:
-        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would never end
-            raise OSError(errno.EINVAL, "something that is no file")
-        with path.open("rb") as file:
-            data = file.read(max_bytes + 1)
-    except OSError as error:
-        raise InvalidParameter(
-            f"{path.name} must be readable, got {error.strerror}; {REMEDY}."
-        ) from None
-    check_size(path.name, data, max_bytes)
-    return data
 
 
 def _parse(data: bytes) -> Any:

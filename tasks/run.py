@@ -83,6 +83,8 @@ class LogRun(Release):
     def needs_the_log(self) -> bool:
         """Whether a draw that reads the log is still to be made."""
         state = self.state
+        if state.has(Kind.WITHHELD):  # nothing is drawn any more
+            return False
         return not all(state.has(Kind.DRAWN, group) for group in self.request.groups_in_the_log)
 
 

@@ -2,17 +2,21 @@
 
 import hashlib
 import json
+import logging
 import shutil
+from types import SimpleNamespace
 
 import pytest
 from pydantic import ValidationError
+from typer.testing import CliRunner
 
 from flows import list_sign_off
+from flows.cli import app
 from hybriddp.client import Client
 from hybriddp.curator import Loss
 from hybriddp.device import Device, ReportRefused
 from hybriddp.package import canonical_json, read_package
-from tasks import collection, draws, steps
+from tasks import artifacts, collection, draws, steps
 from tasks.checks import VerificationFailed
 from tasks.groups import CLIENTS, HISTOGRAM
 from tasks.home import Home
@@ -115,6 +119,22 @@ def test_a_log_in_which_nobody_is_named_is_refused_before_anything_is_paid(log, 
 def test_settings_that_would_be_ignored_are_refused(log, settings, words):
     with pytest.raises(ValidationError, match=words):
         ReleaseRequest(log=log, epoch="2026-W46", **settings)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ((), "name opt-in people by a roster"),
+        (("--optin-fraction", "0.1"), "optin_fraction picks opt-in people by a hash"),
+        (("--everybody-opted-in", "--columns", "optin=optin"), "everybody_opted_in is for"),
+    ],
+)
+def test_the_command_line_refuses_with_exit_2_and_words(log, home, options, words):
+    arguments = ["release", "--log", str(log), "--epoch", "2026-W46", "--clients", "reports"]
+    done = CliRunner().invoke(app, [*arguments, "--home", str(home.root), *options])
+    assert done.exit_code == 2, done.output
+    assert words in done.stderr
+    assert list(home.participation.iterdir()) == []
 
 
 def test_releases_keep_the_ids_that_version_0_1_0_gave_them(log):
@@ -267,6 +287,25 @@ def test_whoever_approves_sees_the_list_without_what_is_blocked(found, root, mon
     list_sign_off.wait_for_list_sign_off(found)
 
 
+def test_on_a_page_an_answer_about_another_list_is_no_answer(found, monkeypatch):
+    shown, keys, decisions = [], [], iter(["later", "show"])
+
+    def suspend(wait_for_input, timeout, key):
+        keys.append(key)
+        return list_sign_off.ListSignOff(decision=next(decisions))
+
+    monkeypatch.setattr(list_sign_off, "deployment", SimpleNamespace(id="a deployment"))
+    monkeypatch.setattr(list_sign_off, "get_run_logger", lambda: logging.getLogger("page"))
+    monkeypatch.setattr(list_sign_off, "suspend_flow_run", suspend)
+    monkeypatch.setattr(artifacts, "create_table_artifact", lambda rows, **_: shown.append(rows))
+    monkeypatch.setattr(artifacts, "_key", str)
+    list_sign_off.wait_for_list_sign_off(found)
+    assert {row["query"] for row in shown[0]} == set(QUERIES) - {BLOCKED}
+    assert found.state.find(Kind.LISTED).payload["signed_off"]
+    listed = list_sign_off.list_to_sign_off(found, [])
+    assert len({*keys, f"list-{artifacts.show_listing(found, listed)}-0"}) == 3
+
+
 def test_later_leaves_everything_as_it_is(found, monkeypatch):
     monkeypatch.setattr(list_sign_off.sys.stdin, "isatty", lambda: True)
     monkeypatch.setattr(list_sign_off.typer, "prompt", lambda *_, **__: "later")
@@ -286,7 +325,9 @@ def test_a_refused_list_is_withheld_with_nothing_public_and_nothing_more_drawn(f
     with pytest.raises(GateRefused, match="everybody who was reserved stays charged"):
         list_sign_off.wait_for_list_sign_off(found)
     assert found.state.has(Kind.WITHHELD)
+    assert found.state.find(Kind.WITHHELD).payload == {"reason": "because"}
     assert not found.state.has(Kind.DRAW_STARTED, HISTOGRAM)
+    assert not found.home.warehouse(found.release_id).exists(), "the log's tables are gone"
     assert not (found.home.public / "collections").exists()
     with pytest.raises(BudgetRefused, match="was withheld"):
         identify(found.request, found.home)

@@ -423,6 +423,16 @@ def test_reports_ask_for_a_bounded_number_of_cells(state, week, monkeypatch):
             assert 70 < len(json.loads(line)["cells"]) <= 100
 
 
+def test_account_does_not_grow_without_end(state, week, monkeypatch):
+    device = Device(state, PUBLIC_KEY)
+    line = device.report(week(1), [])
+    monkeypatch.setattr("hybriddp.device_account.MAX_BYTES", 10)
+    with pytest.raises(ReportRefused, match="takes no more"):
+        device.report(week(2), [])
+    assert device.report(week(1), []) == line
+    device.opt_in(TODAY, None, even_beyond_cap=True)  # silence has always room
+
+
 def test_refusal_can_be_printed_whatever_numbers_a_package_holds(state, week):
     """Sums of fractions with long denominators have more digits than Python prints."""
     device = Device(state, PUBLIC_KEY, cap=Budget(1, "1e-4"))
