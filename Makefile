@@ -23,6 +23,7 @@ $(STAMP): pyproject.toml constraints.txt
 
 # A whole release of last week's log, which is synthetic; run it again for the same list, free.
 release: $(STAMP) var/demo/log.tsv.gz
+	$(BIN)/hybriddp keys init
 	$(BIN)/hybriddp release --log var/demo/log.tsv.gz --epoch last-week
 
 var/demo/log.tsv.gz: | $(STAMP)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from hybriddp.populations import aol_like, study_rng
 from tasks.generate import write_log
+from tasks.keys import make_home
 
 REPETITIONS = 3
 FIXED_LIMIT = 1.5
@@ -90,7 +91,8 @@ def run_process(arguments: list[str], home: Path) -> Cost:
         "PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "true",
         "PREFECT_LOGGING_LEVEL": "CRITICAL",
     }
-    (home / "private" / "prefect").mkdir(parents=True)
+    make_home(home)
+    (home / "private" / "prefect").mkdir()
     start = time.perf_counter()
     child = subprocess.Popen(
         arguments, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True

@@ -15,9 +15,11 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from flows import cli_kmeans, cli_mean, cli_plan, cli_release, cli_study, cli_zealous
-from flows.cli_ledger import keys_app, ledger_app
+from flows.cli_keys import keys_app
+from flows.cli_ledger import ledger_app
 from flows.terminal import FAILED, HomeOption, JsonOption, explained
 from hybriddp.params import HIGH_UTILITY, BlenderParams
+from hybriddp.rounding import rounded_up
 from tasks.doctor import examine
 from tasks.generate import DEFAULT_NO_CLICK_SHARE, DEFAULT_RECORDS_PER_USER, generate_log
 from tasks.home import Home
@@ -168,8 +170,8 @@ def _show(release: InMemoryRelease, params: BlenderParams, n_rows: int) -> None:
     console.print(
         f"\nRecords: {len(release.rows)}, of {release.n_queries} queries; everything else together "
         f"has probability {release.other_mass:.4f}.\n"
-        f"Promise to every user: epsilon {float(budget.epsilon):g}, delta {float(budget.delta):g}, "
-        f"when their one record is replaced.\n"
+        f"Promise to every user: epsilon {rounded_up(budget.epsilon)}, delta "
+        f"{rounded_up(budget.delta)}, when their one record is replaced.\n"
         f"  {release.n_headlist_users:,} opt-in users found the list and "
         f"{release.n_histogram_users:,} measured it: they trust the curator.\n"
         f"  {release.n_clients:,} clients reported through randomized response: they would trust "

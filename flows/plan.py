@@ -14,7 +14,7 @@ from tasks.plan_page import as_markdown, headline
 @task(name="predict a release", cache_policy=NO_CACHE, persist_result=False)
 def predict_release(request: PlanRequest) -> Plan:
     """Rehearse what was asked for; the home is asked for its policy and runway only."""
-    return make_plan(request, Home.open().root)
+    return make_plan(request, Home.at().root)
 
 
 @task(name="show the plan", cache_policy=NO_CACHE, persist_result=False)

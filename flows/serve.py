@@ -10,6 +10,7 @@ import urllib.request
 from pathlib import Path
 
 from flows.environment import configure
+from tasks.keys import make_home
 
 CHECKOUT = Path(__file__).parents[1]
 POOL = "hybriddp"
@@ -18,6 +19,7 @@ _STARTUP_SECONDS = 150
 
 def main() -> int:
     """Start everything, say where it is, and stop it all on Ctrl-C or SIGTERM."""
+    make_home()  # a set-up command: who starts a server wants a home
     home = configure(None, quiet=False)
     port = os.environ.get("HYBRIDDP_PORT", "4200")
     url = f"http://127.0.0.1:{port}"

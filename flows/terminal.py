@@ -1,6 +1,7 @@
 """What every command shares: exit codes, one sentence for every error, tables, progress."""
 
 import gc
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -35,6 +36,9 @@ _CODES: tuple[tuple[type[Exception], int], ...] = (
 HomeOption = Annotated[
     Path | None, typer.Option(help="Where everything is kept; default: HYBRIDDP_HOME, else var.")
 ]
+YesOption = Annotated[
+    bool, typer.Option("--yes", help="Do not ask; for machines, and whoever knows the cost.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines.")]
 
 
@@ -66,6 +70,17 @@ def explained(command: Callable[P, R]) -> Callable[P, R]:
         raise typer.Exit(code)
 
     return run
+
+
+def confirm(cost: str, *, yes: bool) -> None:
+    """Say what cannot be undone, and go on only if somebody agrees; machines say --yes."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise BadInput(f"{cost} Nobody can be asked here: give --yes if that is what you want.")
+    Console(stderr=True, highlight=False, soft_wrap=True).print(cost, markup=False)
+    if not typer.confirm("Go on?", default=False, err=True):
+        raise BadInput("nothing was changed.")
 
 
 class Progress:

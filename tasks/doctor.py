@@ -12,8 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from hybriddp.errors import HybridDPError
 from tasks.home import Home
 from tasks.keys import Keyring
-from tasks.ledger import Ledger
-from tasks.shelf import published_heads
+from tasks.ledger_check import check_ledger
 
 # Versions that were tried together; outside of these ranges things fail silently.
 _TESTED = {
@@ -105,10 +104,13 @@ def _keys(home: Home) -> Finding:
 
 
 def _ledger(home: Home) -> Finding:
-    if not home.ledger.exists():
-        return Finding("ledger", True, "none yet; the first release makes it")
-    head = Ledger(home.ledger).verify(published_heads(home))
-    return Finding("ledger", True, f"{head.seq} rows, one chain")
+    checked = check_ledger(home)
+    return Finding(
+        "ledger",
+        True,
+        f"{checked.head.seq} rows in one chain, {checked.n_witnesses} witnesses and "
+        f"{checked.n_participation_files} participation files agree",
+    )
 
 
 def _telemetry(_home: Home) -> Finding:

@@ -10,6 +10,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from hybriddp.errors import InvalidParameter
+
 _CURATOR_ONLY = 0o700
 
 
@@ -20,14 +22,26 @@ class Home:
     root: Path
 
     @classmethod
+    def at(cls, root: str | os.PathLike[str] | None = None) -> "Home":
+        """Return the home in `root`, else HYBRIDDP_HOME, else `var`, whether or not it is there."""
+        return cls(Path(root or os.environ.get("HYBRIDDP_HOME") or "var").absolute())
+
+    @classmethod
     def open(cls, root: str | os.PathLike[str] | None = None) -> "Home":
-        """Use `root`, else HYBRIDDP_HOME, else `var`; make the zones that are missing."""
+        """Open a home that somebody made; a mistyped one would begin with fresh budgets."""
+        home = cls.at(root)
+        if not ((home.keys / "account.key").exists() or home.ledger.exists()):
+            raise InvalidParameter(
+                f"nobody has made a home in {home.root}; if it is where everything is to be kept, "
+                f"run `hybriddp keys init --home {home.root}`. Else --home, HYBRIDDP_HOME or the "
+                "working folder (the default is `var` in it) is wrong."
+            )
         return cls.create(root)
 
     @classmethod
     def create(cls, root: str | os.PathLike[str] | None = None) -> "Home":
-        """Make the zones that are missing."""
-        home = cls(Path(root or os.environ.get("HYBRIDDP_HOME") or "var").absolute())
+        """Make the zones that are missing; `hybriddp keys init` then makes the keys."""
+        home = cls.at(root)
         for zone in (home.private, home.measurements):
             zone.mkdir(parents=True, exist_ok=True)
             zone.chmod(_CURATOR_ONLY)

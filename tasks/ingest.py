@@ -19,6 +19,7 @@ from tasks.engine import (
     open_warehouse,
 )
 from tasks.home import write_whole
+from tasks.judgements import judged_reading, record_judgement
 from tasks.log_files import BadInput, Source
 from tasks.quality import Verdict, judge
 from tasks.run import LogRun, SearchRun, log_source, release_id_of, roster_source
@@ -71,7 +72,7 @@ def unread_warehouse(run: LogRun) -> Iterator[DuckDBEngine | None]:
     if not run.needs_the_log:
         yield None
         return
-    with open_warehouse(run.home.warehouse(run.release_id)) as engine:
+    with judged_reading(run), open_warehouse(run.home.warehouse(run.release_id)) as engine:
         yield None if engine.has("log_metrics") else engine
 
 
@@ -178,7 +179,9 @@ def judge_log(run: LogRun, suite: str = "raw_log") -> Verdict | None:
         return None
     with open_warehouse(run.home.warehouse(run.release_id)) as engine:
         metrics = engine.fetch("log_metrics")
-    verdict = judge(suite, metrics, {"max_bad_row_share": run.request.max_bad_row_share})
+    limits = {"max_bad_row_share": run.request.max_bad_row_share}
+    record_judgement(run, suite, limits)  # before anybody knows the verdict
+    verdict = judge(suite, metrics, limits)
     write_quality(run, suite, metrics.to_pylist()[0], verdict)
     return verdict.require()
 

@@ -5,8 +5,9 @@ from fractions import Fraction
 from typing import Any
 
 from hybriddp.params import BlenderParams
+from hybriddp.rounding import rounded_up
 from tasks.groups import GROUPS
-from tasks.policy import DELTA_UNITS, EPSILON_UNITS, Charge, Policy
+from tasks.policy import DELTA_UNITS, EPSILON_UNITS, Policy
 
 # Over how many years the worst case of a refilling cap is stated.
 HORIZON_YEARS = 10
@@ -68,7 +69,7 @@ def _membership(optin: str, clients: str) -> str:
 
 def lifetime_promise(cap: Mapping[str, Any], what: str = "searches") -> str:
     """Say what the ledger keeps for everybody, over all releases."""
-    policy = Policy(Charge(cap["cap_epsilon_nano"], cap["cap_delta_atto"]), cap["window_days"])
+    policy = Policy.of_payload(cap)
     if policy.window_days is None:
         return (
             f"**Over a lifetime** nobody's {what} are used beyond {policy.cap} in all releases "
@@ -92,5 +93,5 @@ def limits_of_the_promise(hidden: str, people_who: str, first: str = "") -> str:
 
 
 def number_of(units: int, per_one: int) -> str:
-    """Return whole units of the ledger as the number that they stand for."""
-    return f"{float(Fraction(units, per_one)):g}"
+    """Return whole units of the ledger as the number that they stand for, never a smaller one."""
+    return rounded_up(Fraction(units, per_one))

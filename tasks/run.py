@@ -10,7 +10,7 @@ from hybriddp.params import BlenderParams
 from tasks.epochs import Epoch
 from tasks.groups import ALL_GROUPS
 from tasks.home import Home
-from tasks.keys import Keyring, make_keys
+from tasks.keys import Keyring, open_for_writing
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Attempt, Entry, Kind
 from tasks.log_files import Source, inspect
@@ -135,9 +135,9 @@ def identify(request: ReleaseRequest, home: Home) -> Run:
 def find_attempt(request: LogRequest, home: Home) -> tuple[str, int]:
     """Return the release's id and attempt; refuse what would pay twice unasked."""
     home.sweep()
-    make_keys(home)
+    ledger = open_for_writing(home)
     release_id = release_id_of(request, home)
-    return release_id, _attempt_of(Ledger(home.ledger), release_id, request)
+    return release_id, _attempt_of(ledger, release_id, request)
 
 
 def release_id_of(request: LogRequest, home: Home) -> str:

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from hybriddp.package import canonical_json
 from tasks.home import Home, write_whole
-from tasks.keys import Keyring
-from tasks.ledger import Ledger
+from tasks.keys import Keyring, open_for_writing
 from tasks.ledger_rules import Kind
 from tasks.log_files import BadInput
 from tasks.publish import point_to_newest
@@ -18,7 +17,7 @@ SIGNING_CONTEXT = b"hybriddp withdrawal v1\n"
 
 def published_release(home: Home, release_id: str) -> Release:
     """Find the attempt of a release that was published."""
-    ledger = Ledger(home.ledger)
+    ledger = open_for_writing(home)
     release_id = full_release_id(ledger, release_id)
     for attempt in reversed(ledger.attempts(release_id)):
         if ledger.attempt(release_id, attempt).has(Kind.PUBLISHED):

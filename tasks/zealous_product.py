@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from hybriddp.rounding import rounded_up
 from tasks.blocklist import blocked_queries, read_blocklist
 from tasks.manifest import Content, Words, guarantees_of, words_of
 from tasks.measurements import load_measurement
@@ -118,7 +119,7 @@ def describe(
             "first_threshold": mechanism.first_threshold,
             "threshold": mechanism.threshold,
             "margin_95": margin,
-            "leak": f"{mechanism.event.leak:.3g}",
+            "leak": rounded_up(mechanism.event.leak, 3),
         }
     return described
 

@@ -148,7 +148,7 @@ def test_what_costs_more_than_the_cap_fits_never_even_with_a_window(home):
         reserve_groups(home, "r1", PAIRS)
 
 
-def test_a_window_refills_the_cap_and_the_refusal_says_in_which_epoch(home, clock):
+def test_a_window_refills_the_cap_and_the_refusal_says_in_which_epoch(clock, home):
     set_policy(Ledger(home.ledger), Policy(Charge(EPSILON, DELTA), 365))
     reserve_groups(home, "r1", PAIRS)  # on 2026-11-10, in week 46
     clock.advance(days=300)
@@ -162,7 +162,7 @@ def test_a_window_refills_the_cap_and_the_refusal_says_in_which_epoch(home, cloc
     assert n_charges(home) == 2
 
 
-def test_a_charge_is_as_old_as_its_draw(home, clock):
+def test_a_charge_is_as_old_as_its_draw(clock, home):
     """Else a release that was reserved long ago and drawn today would be forgotten tomorrow."""
     set_policy(Ledger(home.ledger), Policy(Charge(EPSILON, DELTA), 365))
     reserve_groups(home, "r1", PAIRS)
@@ -176,7 +176,7 @@ def test_a_charge_is_as_old_as_its_draw(home, clock):
     reserve_groups(home, "r2", PAIRS)
 
 
-def test_a_reservation_that_the_window_has_forgotten_is_not_drawn(log, home, clock):
+def test_a_reservation_that_the_window_has_forgotten_is_not_drawn(log, clock, home):
     set_policy(Ledger(home.ledger), Policy(window_days=30))
     run = reserve_release(request_for(log), home)
     clock.advance(days=30, seconds=1)
