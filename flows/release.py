@@ -38,7 +38,8 @@ def release(request: ReleaseRequest) -> Outcome:
     draw_head_list(run)
     draw_optin_histogram(run)
     trim_head_list(run)
-    publish_package(run)
+    if run.has_devices:
+        publish_package(run)
     is_measured = collect_reports(run)
     discard_private_tables(run)
     if not is_measured:

@@ -40,7 +40,7 @@ __all__ = [
 
 def measure_clients(run: Run) -> bool:
     """Draw the clients' reports, or take those of devices; False means: still collecting."""
-    if run.request.clients == "reports":
+    if run.has_devices:
         return collect_reports(run)
     draw_client_reports(run)
     return True
@@ -55,7 +55,8 @@ def run_release(run: Run) -> Path | None:
     draw_head_list(run)
     draw_optin_histogram(run)
     trim_head_list(run)
-    publish_package(run)
+    if run.has_devices:
+        publish_package(run)
     is_measured = measure_clients(run)
     discard_private_tables(run)
     if not is_measured:
