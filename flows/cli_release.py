@@ -12,7 +12,7 @@ from rich.table import Table
 from flows import options
 from flows.environment import configure
 from flows.running import run_release_flow, say_published, settings_from, verify_folder
-from flows.terminal import HomeOption, JsonOption, Progress, explained
+from flows.terminal import HomeOption, JsonOption, Progress, confirm, explained
 from hybriddp.errors import require
 from tasks.home import Home
 from tasks.policy import Charge
@@ -20,6 +20,7 @@ from tasks.reprocess import ReprocessRequest
 from tasks.request import ReleaseRequest
 from tasks.run import identify
 from tasks.shelf import look_up, newest_folder, read_rows
+from tasks.withdraw import cost_of_withdrawal
 from tasks.withdraw import withdraw as withdraw_release
 
 KeyOption = Annotated[
@@ -72,6 +73,8 @@ def release(
         float | None, typer.Option(help="Withhold if the groups agree less; 1e-6, 0 never.")
     ] = None,
     sign_off: options.SignOff = None,
+    ignore_plan: options.IgnorePlan = None,
+    accept_collapse: options.AcceptCollapse = None,
     new_attempt: options.NewAttempt = None,
     pay_again: options.PayAgain = None,
     engine: Annotated[str, typer.Option(help="Where the SQL runs: duckdb.")] = "duckdb",
@@ -135,6 +138,7 @@ def reprocess(
     max_bytes: Annotated[int | None, typer.Option(help="Other size limit.")] = None,
     blocklist: Annotated[Path | None, typer.Option(help="Queries never to publish.")] = None,
     min_agreement: Annotated[float | None, typer.Option(help="Other limit of agreement.")] = None,
+    accept_collapse: options.AcceptCollapse = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -146,6 +150,7 @@ def reprocess(
         max_bytes=max_bytes,
         blocklist=blocklist,
         min_agreement=min_agreement,
+        accept_collapse=bool(accept_collapse),
     )
     configure(home, quiet=True)
     with Progress(Console(stderr=True, quiet=as_json, highlight=False)) as progress:
@@ -190,11 +195,14 @@ def verify(
 def withdraw(
     release_id: Annotated[str, typer.Argument(help="A published release.")],
     reason: Annotated[str, typer.Option(help="Why; it is published.")],
+    yes: options.Yes = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Mark a release as withdrawn, and point consumers to the one before."""
-    folders = withdraw_release(Home.open(home), release_id, reason)
+    """Take a release back for good: a signed notice is left of it, and readers are moved on."""
+    place = Home.open(home)
+    confirm(cost_of_withdrawal(place, release_id), yes=yes)
+    folders = withdraw_release(place, release_id, reason)
     if as_json:
         typer.echo(json.dumps({"withdrawn": [str(folder) for folder in folders]}))
     else:

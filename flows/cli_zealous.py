@@ -55,6 +55,8 @@ def zealous(
     valid_days: options.ValidDays = None,
     max_bytes: options.MaxBytes = None,
     sign_off: options.SignOff = None,
+    ignore_plan: options.IgnorePlan = None,
+    accept_collapse: options.AcceptCollapse = None,
     new_attempt: options.NewAttempt = None,
     pay_again: options.PayAgain = None,
     home: HomeOption = None,

@@ -28,3 +28,11 @@ NewAttempt = Annotated[
 PayAgain = Annotated[
     bool | None, typer.Option("--pay-again", help="Pay for a second release of an epoch.")
 ]
+IgnorePlan = Annotated[
+    bool | None, typer.Option("--ignore-plan", help="Pay although an empty list is expected.")
+]
+AcceptCollapse = Annotated[
+    bool | None,
+    typer.Option("--accept-collapse", help="Publish an empty list, or one half of the last one."),
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Agree to what cannot be undone.")]

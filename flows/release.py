@@ -6,6 +6,7 @@ from flows.sign_off import wait_for_sign_off
 from tasks.orchestrated import (
     blend,
     check_groups_agree,
+    check_inputs,
     choose_cohorts,
     collect_reports,
     denoise,
@@ -13,6 +14,7 @@ from tasks.orchestrated import (
     draw_head_list,
     draw_optin_histogram,
     estimate_intervals,
+    expect_a_list,
     identify,
     ingest,
     judge_log,
@@ -31,14 +33,17 @@ from tasks.request import ReleaseRequest
 def release(request: ReleaseRequest) -> Outcome:
     """Publish the head of a search log; run again, it returns the same release for free."""
     run = identify(request)
+    check_inputs(run)
     ingest(run)
     judge_log(run)
     choose_cohorts(run)
+    expect_a_list(run)
     reserve(run)
     draw_head_list(run)
     draw_optin_histogram(run)
     trim_head_list(run)
-    publish_package(run)
+    if run.has_devices:
+        publish_package(run)
     is_measured = collect_reports(run)
     discard_private_tables(run)
     if not is_measured:

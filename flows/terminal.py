@@ -131,6 +131,17 @@ class Progress:
 _shown: ContextVar[Progress | None] = ContextVar("shown", default=None)
 
 
+def confirm(cost: str, *, yes: bool) -> None:
+    """Ask before what cannot be undone, and say what it costs; raise BadInput if nobody agrees."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise BadInput(f"{cost} Say --yes if that is what you want: there is nobody to ask here.")
+    with asking("a question"):
+        if not typer.confirm(f"{cost} Go on?", err=True):
+            raise BadInput("nothing was changed.")
+
+
 def asking(title: str) -> AbstractContextManager[None]:
     """Pause the progress that is shown, if any, while somebody is asked."""
     progress = _shown.get()

@@ -186,11 +186,8 @@ def show_publication(run: Run) -> None:
     folder = published_folder(run)
     rows = pl.read_parquet(folder / "head_list.parquet").head(_SHOWN).to_dicts()
     create_table_artifact(rows, key=_key("head-list"), description=f"Head of {run.release_id}")
-    create_image_artifact(
-        f"data:image/svg+xml;utf8,{quote(plot_intervals(rows))}",
-        key=_key("head-list-plot"),
-        description="Probabilities of the likeliest records with their intervals",
-    )
+    words = "Probabilities of the likeliest records with their intervals"
+    show_plot("head-list-plot", rows, words)
     _markdown(run, "label", (folder / "label.md").read_text(encoding="utf-8"))
 
 
@@ -226,6 +223,20 @@ def plot_intervals(rows: Sequence[dict[str, Any]]) -> str:
         f'font-family="sans-serif" font-size="12"><rect width="100%" height="100%" fill="white"/>'
         + "".join(parts)
         + "</svg>"
+    )
+
+
+def show_words(run: Release, key: str, text: str) -> None:
+    """Show a text that another step has put together."""
+    _markdown(run, key, text)
+
+
+def show_plot(key: str, rows: Sequence[dict[str, Any]], description: str) -> None:
+    """Show numbers with their intervals as a picture."""
+    create_image_artifact(
+        f"data:image/svg+xml;utf8,{quote(plot_intervals(rows))}",
+        key=_key(key),
+        description=description,
     )
 
 

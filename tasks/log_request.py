@@ -125,6 +125,12 @@ class SearchRequest(LogRequest):
     """One release from a log of searches."""
 
     columns: LogColumns = Field(LogColumns(), description="The log's columns.")
+    ignore_plan: bool = Field(
+        False, description="Pay although the plan expects that the list will be empty."
+    )
+    accept_collapse: bool = Field(
+        False, description="Publish although the list is empty, or has lost half of the last one."
+    )
 
     @property
     def text_columns(self) -> tuple[str, ...]:

@@ -51,8 +51,6 @@ class Content:
 def build_manifest(release: Release, publication: Entry, made: Content) -> dict[str, Any]:
     """Describe a publication; everything comes from the ledger and the measurements."""
     reserved, facts = release.reservation, publication.payload
-    created = datetime.fromisoformat(facts["created"])
-    expires = created + timedelta(days=facts["settings"]["valid_days"])
     return {
         "schema_version": SCHEMA_VERSION,
         "product": reserved["product"],
@@ -64,7 +62,7 @@ def build_manifest(release: Release, publication: Entry, made: Content) -> dict[
         "sequence": facts["sequence"],
         "previous": facts["previous"],
         "created": facts["created"],
-        "expires": expires.isoformat(timespec="seconds"),
+        "expires": expiry_of(facts),
         "code_version": facts["code_version"],
         "parameters": reserved["parameters"],
         "cap": reserved["policy"],
@@ -80,6 +78,13 @@ def build_manifest(release: Release, publication: Entry, made: Content) -> dict[
         },
         **made.facts,
     }
+
+
+def expiry_of(publication: Mapping[str, Any]) -> str:
+    """Return until when a publication is valid, from what the ledger says of it."""
+    created = datetime.fromisoformat(publication["created"])
+    expires = created + timedelta(days=publication["settings"]["valid_days"])
+    return expires.isoformat(timespec="seconds")
 
 
 def head_list_facts(release: Release, tables: Tables) -> dict[str, Any]:

@@ -5,6 +5,7 @@ freely: it is deterministic and costs nothing.
 """
 
 import functools
+import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -26,9 +27,10 @@ from tasks.checks import Check
 from tasks.home import Home, write_whole
 from tasks.keys import read_public_key
 from tasks.log_request import LogRequest
+from tasks.paid import saying_what_was_paid
 from tasks.publish import revise
 from tasks.reprocess import ReprocessRequest
-from tasks.run import LogRun, Release, Run
+from tasks.run import LogRun, Release, Run, SearchRun
 from tasks.run import identify as identify_run
 from tasks.verify import verify_publication
 
@@ -102,7 +104,7 @@ def step(
     )
     @functools.wraps(function)
     def run_step(run: S) -> Any:
-        with ledger_turn() if writes_ledger else nullcontext():
+        with saying_what_was_paid(run), ledger_turn() if writes_ledger else nullcontext():
             result = guarded(title, run.home, lambda: function(run))
         if show is not None:
             show(run)
@@ -143,8 +145,18 @@ def identification(find: Callable[[A, Home], L]) -> Callable[[A], L]:
     return identify
 
 
+def _check_inputs(run: LogRun) -> None:
+    steps.check_inputs(run, can_ask=deployment.id is not None or sys.stdin.isatty())
+
+
 def _judge_log(run: LogRun) -> None:
     artifacts.show_gate(run, steps.judge_log(run), "gate-raw-log")
+
+
+def _expect_a_list(run: SearchRun) -> None:
+    forecast = steps.expect_a_list(run)
+    if forecast is not None:
+        artifacts.show_words(run, "forecast", f"Before anybody pays: {forecast.words}.")
 
 
 def _judge_release(run: Run) -> None:
@@ -164,9 +176,11 @@ def _publish(run: Run) -> Any:
 
 
 identify = identification(identify_run)
+check_inputs = step("check inputs", _check_inputs)
 ingest = step("ingest", steps.ingest, artifacts.show_ingest)
 judge_log = step("judge the log", _judge_log)
 choose_cohorts = step("choose cohorts", steps.choose_cohorts, artifacts.show_cohorts)
+expect_a_list = step("predict the list", _expect_a_list)
 reserve = step("reserve budget", steps.reserve, artifacts.show_budget, writes_ledger=True)
 draw_head_list = step(
     "draw head list", steps.draw_head_list, artifacts.show_head_list_draw, writes_ledger=True
@@ -211,7 +225,7 @@ def judge_and_revise(release: Release, request: ReprocessRequest) -> Path:
 
     def work() -> Path:
         settings = reprocessing.settings_for(release, request)
-        verdict = reprocessing.judge(release, settings)
+        verdict = reprocessing.judge(release, settings, accept_collapse=request.accept_collapse)
         artifacts.show_gate(release, verdict, "gate-published-list")
         return revise(release, settings)
 

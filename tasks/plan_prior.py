@@ -18,6 +18,7 @@ from hybriddp.setting import Setting
 from tasks.log_files import BadInput
 from tasks.run import read_params
 from tasks.shelf import newest_folder, read_rows
+from tasks.takedown import refuse_if_taken_down
 
 # The draw of a profile's urls: any other would do.
 _PROFILE_SEED = 1
@@ -104,6 +105,7 @@ def _terms(folder: Path, manifest: dict[str, Any]) -> tuple[BlenderParams, dict[
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
+    refuse_if_taken_down(folder)
     try:
         manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_bytes())
     except (OSError, ValueError):

@@ -99,6 +99,11 @@ class Run(SearchRun):
 
     request: ReleaseRequest
 
+    @property
+    def has_devices(self) -> bool:
+        """Whether real devices report; simulated clients need no package, so none is published."""
+        return self.request.clients == "reports"
+
 
 def read_params(parameters: Mapping[str, Any]) -> BlenderParams:
     """Rebuild the parameters from the exact text in a ledger's row or a manifest."""

@@ -8,6 +8,7 @@ from hybriddp.normalise import normalise_query
 from tasks.home import Home
 from tasks.ledger import Head
 from tasks.log_files import BadInput
+from tasks.takedown import NOTICE, refuse_if_taken_down
 
 
 def published_manifests(home: Home) -> list[tuple[Path, dict[str, Any]]]:
@@ -21,21 +22,27 @@ def published_manifests(home: Home) -> list[tuple[Path, dict[str, Any]]]:
 
 
 def published_heads(home: Home) -> tuple[Head, ...]:
-    """Return the ledger heads that manifests carry: a ledger that lacks one has lost spending."""
-    return tuple(
-        Head(manifest["ledger"]["seq"], manifest["ledger"]["hash"])
-        for _, manifest in published_manifests(home)
-    )
+    """Return the ledger heads that manifests and notices of takedowns carry.
+
+    A ledger that lacks one has lost spending, or a takedown.
+    """
+    signed = [manifest for _, manifest in published_manifests(home)]
+    notices = [*home.public.glob(f"*/*/*/{NOTICE}"), *home.public.glob(f"collections/*/{NOTICE}")]
+    signed += [json.loads(path.read_bytes()) for path in sorted(notices)]
+    # Before version 0.2 notices carried no head.
+    heads = [facts["ledger"] for facts in signed if "ledger" in facts]
+    return tuple(Head(head["seq"], head["hash"]) for head in heads)
 
 
 def find_release(home: Home, release_id: str) -> list[Path]:
-    """Return the folders of a release, the first publication first, then its revisions."""
+    """Return the folders of a release, the first publication first; if none stands, notices."""
     found = [
         (manifest["revision"], folder)
         for folder, manifest in published_manifests(home)
         if manifest["release_id"] == release_id
     ]
-    return [folder for _, folder in sorted(found)]
+    taken_down = sorted(home.public.glob(f"*/*/{release_id}*/{NOTICE}"))
+    return [folder for _, folder in sorted(found)] or [path.parent for path in taken_down]
 
 
 def folders_to_check(home: Home, release_id: str | None) -> list[Path]:
@@ -61,6 +68,7 @@ def newest_folder(folder: Path) -> Path:
 
 def read_rows(folder: Path, name: str) -> list[dict[str, Any]]:
     """Read a published table: `head_list`, `trends` or a histogram."""
+    refuse_if_taken_down(folder)
     path = folder / f"{name}.jsonl"
     try:
         # Not splitlines(): a text may hold characters that Unicode takes for line ends.

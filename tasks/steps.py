@@ -7,6 +7,7 @@ finds its work done does nothing, so a release can be run again from the start a
 from pathlib import Path
 
 from tasks.cohorts import choose_cohorts
+from tasks.collapse import require_a_word
 from tasks.collection import publish_package
 from tasks.draws import (
     discard_private_tables,
@@ -14,8 +15,10 @@ from tasks.draws import (
     draw_head_list,
     draw_optin_histogram,
 )
+from tasks.forecast import expect_a_list
 from tasks.head_list_product import judge_release
 from tasks.ingest import ingest, judge_log
+from tasks.preflight import check_inputs
 from tasks.processing import (
     blend_estimates,
     check_groups_agree,
@@ -30,17 +33,17 @@ from tasks.reserve import reserve
 from tasks.run import Run
 
 __all__ = [
-    "blend_estimates", "check_groups_agree", "choose_cohorts", "denoise_reports",
+    "blend_estimates", "check_groups_agree", "check_inputs", "choose_cohorts", "denoise_reports",
     "discard_private_tables", "draw_client_reports", "draw_head_list", "draw_optin_histogram",
-    "estimate_intervals", "ingest", "judge_log", "judge_release", "measure_clients",
-    "project_estimates", "publish", "publish_package", "reserve", "run_release",
-    "trim_head_list",
+    "estimate_intervals", "expect_a_list", "ingest", "judge_log", "judge_release",
+    "measure_clients", "project_estimates", "publish", "publish_package", "require_a_word",
+    "reserve", "run_release", "trim_head_list",
 ]  # fmt: skip
 
 
 def measure_clients(run: Run) -> bool:
     """Draw the clients' reports, or take those of devices; False means: still collecting."""
-    if run.request.clients == "reports":
+    if run.has_devices:
         return collect_reports(run)
     draw_client_reports(run)
     return True
@@ -48,14 +51,17 @@ def measure_clients(run: Run) -> bool:
 
 def run_release(run: Run) -> Path | None:
     """Run every step in this process, without Prefect; None means: still collecting."""
+    check_inputs(run)
     ingest(run)
     judge_log(run)
     choose_cohorts(run)
+    expect_a_list(run)
     reserve(run)
     draw_head_list(run)
     draw_optin_histogram(run)
     trim_head_list(run)
-    publish_package(run)
+    if run.has_devices:
+        publish_package(run)
     is_measured = measure_clients(run)
     discard_private_tables(run)
     if not is_measured:
@@ -66,4 +72,5 @@ def run_release(run: Run) -> Path | None:
     estimate_intervals(run)
     check_groups_agree(run)
     judge_release(run, run.request.settings)
+    require_a_word(run)
     return publish(run, run.request.settings)

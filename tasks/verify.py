@@ -18,6 +18,7 @@ from tasks.kmeans_request import STRATEGY as KMEANS
 from tasks.manifest import SCHEMA_VERSION, Words, code_version, signed_bytes
 from tasks.mean_request import STRATEGY as MEAN
 from tasks.measurements import FILES
+from tasks.takedown import NOTICE, SIGNATURE, ask_the_ledger, check_notice
 from tasks.zealous_request import STRATEGY as ZEALOUS
 
 # Every manifest has these; a product adds its own.
@@ -87,7 +88,7 @@ def verify_release(
         lambda: _check_promise(folder, manifest),
         lambda: _check_sequence(manifest, min_sequence),
         lambda: _check_dates(manifest, now or datetime.now(UTC), may_be_expired),
-        lambda: _check_not_withdrawn(folder),
+        lambda: "the publisher has not withdrawn it",  # or its notice had been refused first
     ]
     names = ["files", "tables", "promise", "sequence", "expiry", "not withdrawn"]
     if measurements is not None:
@@ -105,8 +106,9 @@ def verify_publication(home: Home, folder: Path, public_key: bytes) -> list[Chec
 
 
 def own_measurements(home: Home, folder: Path, public_key: bytes) -> Path:
-    """Return where a home keeps the measurements that a signed manifest names."""
+    """Return where a home keeps the measurements of a release that its ledger lets stand."""
     manifest = _signed_manifest(folder, public_key)
+    ask_the_ledger(home, manifest)
     return home.measurement(manifest["release_id"], manifest["attempt"])
 
 
@@ -117,6 +119,7 @@ def _fail(message: str) -> VerificationFailed:
 def _signed_manifest(folder: Path, public_key: bytes) -> dict[str, Any]:
     if not folder.is_dir():
         raise _fail(f"{folder} is not the folder of a release.")
+    check_notice(folder, public_key)
     data, signature = read_file(folder, "manifest.json"), read_file(folder, "manifest.sig")
     if not is_signed(public_key, signed_bytes(data), signature):
         raise _fail(
@@ -138,7 +141,7 @@ def _signed_manifest(folder: Path, public_key: bytes) -> dict[str, Any]:
 def _check_files(folder: Path, manifest: Mapping[str, Any]) -> str:
     listed = manifest["files"]
     present = {path.name for path in folder.iterdir()}
-    extra = present - set(listed) - _OWN - {"withdrawn.json", "withdrawn.sig"}
+    extra = present - set(listed) - _OWN - {NOTICE, SIGNATURE}
     if extra:
         raise _fail(f"files that the manifest does not list: {', '.join(sorted(extra))}.")
     for name, facts in listed.items():
@@ -196,12 +199,6 @@ def _check_dates(manifest: Mapping[str, Any], now: datetime, may_be_expired: boo
             return f"expired on {manifest['expires']}, which was not asked about"
         raise _fail(f"the release expired on {manifest['expires']}; get a newer one.")
     return f"valid until {manifest['expires']}"
-
-
-def _check_not_withdrawn(folder: Path) -> str:
-    if (folder / "withdrawn.json").exists():
-        raise _fail("the publisher has withdrawn this release; get another one.")
-    return "the publisher has not withdrawn it"
 
 
 def _check_recomputed(folder: Path, manifest: Mapping[str, Any], measurements: Path) -> str:
