@@ -58,6 +58,10 @@ def release(
     optin_fraction: Annotated[
         float | None, typer.Option(help="Share opted in by hash; 0.05.")
     ] = None,
+    everybody_opted_in: Annotated[
+        bool | None,
+        typer.Option("--everybody-opted-in", help="With devices: everybody in the log opted in."),
+    ] = None,
     roster: options.Roster = None,
     rotation: options.Rotation = None,
     columns: options.Columns = None,

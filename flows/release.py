@@ -2,6 +2,7 @@
 
 from prefect import flow
 
+from flows.list_sign_off import wait_for_list_sign_off
 from flows.sign_off import wait_for_sign_off
 from tasks.orchestrated import (
     blend,
@@ -23,6 +24,7 @@ from tasks.orchestrated import (
     publish,
     publish_package,
     reserve,
+    settle_list,
     trim_head_list,
 )
 from tasks.outcome import Outcome
@@ -40,6 +42,8 @@ def release(request: ReleaseRequest) -> Outcome:
     expect_a_list(run)
     reserve(run)
     draw_head_list(run)
+    wait_for_list_sign_off(run)
+    settle_list(run)
     draw_optin_histogram(run)
     trim_head_list(run)
     if run.has_devices:

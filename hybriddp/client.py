@@ -66,6 +66,12 @@ class Client:
         return [cell for report in reports for cell in report]
 
     @property
+    def n_reported_cells(self) -> int:
+        """How many cells a report names, whatever the records."""
+        sets = self._response.size if isinstance(self._response, SubsetResponse) else 1
+        return self._n_reports * sets
+
+    @property
     def _wildcard(self) -> tuple[int, int]:
         return len(self._urls), 0
 

@@ -1,47 +1,47 @@
 """A device that reports at most once on a release, and never beyond its lifetime cap.
 
 Standard library only. The device trusts nobody with its account: it keeps it itself, in one
-small file that holds what was charged and what was sent, and nothing of the records.
+small file (`hybriddp.device_account`) that holds what was charged and what was sent.
+
+One human is on one side at a time: while a curator has their searches, because they opted in,
+their device stays silent. Tell the device first and the curator then; to leave, the curator first.
 """
 
-import hashlib
-import json
-import os
 import secrets
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date, timedelta
 from os import PathLike
 from pathlib import Path
 
 from hybriddp import ed25519
 from hybriddp.client import Client, Record
 from hybriddp.client_law import client_budget
-from hybriddp.errors import HybridDPError, require
-from hybriddp.package import CollectionPackage, Verify, canonical_json, read_package
+from hybriddp.curator import Loss
+from hybriddp.device_account import (
+    Account,
+    AccountCorrupt,
+    AccountFile,
+    BudgetExceeded,
+    Charge,
+    OptIn,
+    ReportRefused,
+)
+from hybriddp.errors import require
+from hybriddp.package import (
+    MAX_REPORTED_CELLS,
+    CollectionPackage,
+    Verify,
+    canonical_json,
+    read_package,
+)
 from hybriddp.params import Budget
+from hybriddp.periods import days_of
 
-if sys.platform != "win32":
-    import fcntl
+__all__ = ["DEFAULT_CAP", "AccountCorrupt", "BudgetExceeded", "Device", "ReportRefused"]
 
 # What one person may lose over a lifetime of reports; the curator's ledger has the same default.
-DEFAULT_CAP = Budget(12, Fraction(1, 10_000))
-
-_STATE_VERSION = 1
-
-
-class ReportRefused(HybridDPError):
-    """The device does not report on this package."""
-
-
-class BudgetExceeded(ReportRefused):
-    """The report would cost more than what is left of the cap."""
-
-
-class AccountCorrupt(HybridDPError):
-    """The account's file is not what the device wrote; nothing is reported until it is."""
+DEFAULT_CAP = Budget(12, "1/10000")
 
 
 class Device:
@@ -55,7 +55,7 @@ class Device:
         cap: Budget = DEFAULT_CAP,
         verify: Verify = ed25519.verify,
     ) -> None:
-        self._account = _Account(Path(state_path).resolve())
+        self._file = AccountFile(Path(state_path).resolve())
         self._public_key = public_key
         self._cap = cap
         self._verify = verify
@@ -73,7 +73,8 @@ class Device:
                       and locale; `cap` for everything this account ever returns
           Assumes     the head list was fixed before this user's records were read; the account's
                       file is neither deleted nor rolled back, and has no second copy in use; on
-                      systems without fcntl, one process at a time
+                      systems without fcntl, one process at a time; for people who opted in, that
+                      the device knew before the curator did, and the right day
           Excludes    timing; that, when and from which address a device reports or refuses
           Charged as  events.ClientReport, events.SubsetReport
           Reference   JPC19 figure 6, theorem 3.3
@@ -81,16 +82,16 @@ class Device:
         """
         package = read_package(package_directory, self._public_key, self._verify)
         # All that can be wrong with the arguments is found before the charge.
-        client = Client(package.head_list_mapping(), package.params)
-        pool = _checked(records)
-        with self._account.locked():
-            charges = self._account.read()
-            known = _charge_of(package, charges)
+        client, pool = _client_of(package), _checked(records)
+        with self._file.locked():
+            account = self._file.read()
+            known = account.charge_of(package)
             if known is not None:
                 return known.sent
-            self._check_cap(package, charges)
-            charge = _Charge.of(package)
-            self._account.write([*charges, charge])
+            _require_own_side(package, account)
+            self._require_cap(package, account)
+            charge = Charge.of(package)
+            self._file.write(replace(account, charges=(*account.charges, charge)))
             line = canonical_json(
                 {
                     "release_id": package.release_id,
@@ -98,68 +99,117 @@ class Device:
                     "cells": client.report(pool),
                 }
             )
-            self._account.write([*charges, replace(charge, report=line.decode("ascii"))])
+            charge = replace(charge, report=line.decode("ascii"))
+            self._file.write(replace(account, charges=(*account.charges, charge)))
             return line
 
-    def _check_cap(self, package: CollectionPackage, charges: Sequence["_Charge"]) -> None:
-        cap, asked = self._cap, client_budget(package.params)
-        epsilon = sum((charge.budget.epsilon for charge in charges), Fraction(0))
-        delta = sum((charge.budget.delta for charge in charges), Fraction(0))
-        if epsilon + asked.epsilon > cap.epsilon or delta + asked.delta > cap.delta:
-            raise BudgetExceeded(
-                f"a report on release {package.release_id} must fit into what is left of the cap: "
-                f"cap ({cap.epsilon}, {cap.delta}), spent ({epsilon}, {delta}), "
-                f"asked ({asked.epsilon}, {asked.delta}), "
-                f"remaining ({cap.epsilon - epsilon}, {cap.delta - delta}) as (epsilon, delta); "
-                "this device takes no part in it."
-            )
+    def opt_in(
+        self, today: date, lifetime_cap: Loss | None, *, even_beyond_cap: bool = False
+    ) -> date:
+        """Record that this person opts in to the curator's log, before the curator is told.
 
+        From now on the device stays silent. Asked again, it changes nothing.
 
-@dataclass(frozen=True, slots=True)
-class _Charge:
-    """What a release was charged, and the report that was drawn for it, once it was stored."""
+        Args:
+            today: The day, in UTC.
+            lifetime_cap: The most that the curator's ledger charges a person for life, as its
+                packages and labels say; None if there is no such bound.
+            even_beyond_cap: Record it although the device's own reports and the curator's cap
+                together are more than the device's cap: for those who are in the log anyway.
 
-    release_id: str
-    product: str
-    epoch: str
-    locale: str
-    package_sha256: str
-    budget: Budget
-    report: str | None = None
+        Returns:
+            The first day of which the curator may use searches: after all epochs that this
+            device reported on.
+        """
+        with self._file.locked():
+            account = self._file.read()
+            for opt_in in account.opt_ins:
+                if opt_in.lasts and opt_in.curator == self._curator:
+                    return opt_in.since
+            reported = [days[1] for c in account.charges if (days := days_of(c.epoch))]
+            since = max([today, *(day + timedelta(days=1) for day in reported)])
+            new = OptIn(self._curator, since, None, lifetime_cap)
+            account = replace(account, opt_ins=(*account.opt_ins, new))
+            if not even_beyond_cap:
+                elsewhere = account.charged_elsewhere(self._curator)
+                self._require_sum("opting in", account.spent, Loss(), elsewhere)
+            self._file.write(account)
+            return since
 
-    @classmethod
-    def of(cls, package: CollectionPackage) -> "_Charge":
-        digest = hashlib.sha256(package.to_bytes()).hexdigest()
-        return cls(
-            package.release_id, package.product, package.epoch, package.locale, digest,
-            client_budget(package.params),
-        )  # fmt: skip
+    def opt_out(self, today: date) -> date:
+        """Record that the curator no longer has this person's searches, after it said so.
+
+        The device reports again on epochs that begin after the day that is returned, if both
+        sides' caps leave room. Without an opt-in that lasts, nothing changes.
+        """
+        with self._file.locked():
+            account = self._file.read()
+            left = [
+                replace(opt_in, until=max(today, opt_in.since))
+                if opt_in.lasts and opt_in.curator == self._curator
+                else opt_in
+                for opt_in in account.opt_ins
+            ]
+            if tuple(left) != account.opt_ins:
+                self._file.write(replace(account, opt_ins=tuple(left)))
+            return max((o.until for o in left if o.until is not None), default=today)
 
     @property
-    def sent(self) -> bytes:
-        if self.report is None:
-            raise ReportRefused(
-                f"the report on release {self.release_id} was charged and then lost in a crash; "
-                "it is spent, and drawing another one would spend it again."
-            )
-        return self.report.encode("ascii")
+    def _curator(self) -> str:
+        return self._public_key.hex()
+
+    def _require_cap(self, package: CollectionPackage, account: Account) -> None:
+        stated = package.curator.lifetime_cap if package.curator else None
+        asked = Loss.of(client_budget(package.params))
+        elsewhere = account.charged_elsewhere(self._curator, stated)
+        what = f"a report on release {package.release_id}"
+        self._require_sum(what, account.spent, asked, elsewhere)
+
+    def _require_sum(self, what: str, spent: Loss, asked: Loss, elsewhere: Loss | None) -> None:
+        """Refuse what would take both sides together beyond the cap."""
+        if elsewhere is not None and (spent + asked + elsewhere).fits(self._cap):
+            return
+        curators = (
+            ""
+            if elsewhere == Loss()
+            else f"what curators may have charged {elsewhere or 'has no bound for life'}, "
+        )
+        remaining = (spent + (elsewhere or Loss())).left_of(self._cap)
+        raise BudgetExceeded(
+            f"{what} must fit into what is left of the cap: cap {Loss.of(self._cap)}, "
+            f"spent {spent}, {curators}asked {asked}, remaining {remaining} as (epsilon, delta); "
+            "this device takes no part in it."
+        )
 
 
-def _charge_of(package: CollectionPackage, charges: Sequence[_Charge]) -> _Charge | None:
-    """Return the package's own charge; refuse a package whose release or epoch has another."""
-    new = _Charge.of(package)
-    for old in charges:
-        is_same_epoch = (old.product, old.epoch, old.locale) == (new.product, new.epoch, new.locale)
-        if not is_same_epoch and old.release_id != new.release_id:
-            continue
-        if old.package_sha256 != new.package_sha256:
+def _client_of(package: CollectionPackage) -> Client:
+    client = Client(package.head_list_mapping(), package.params)
+    require(
+        client.n_reported_cells <= MAX_REPORTED_CELLS,
+        f"a report must name at most {MAX_REPORTED_CELLS} cells",
+        "a package that asks for more",
+        "its list is too long for its epsilon; fetch another one",
+    )
+    return client
+
+
+def _require_own_side(package: CollectionPackage, account: Account) -> None:
+    """Refuse a release in which a curator may have counted this person already.
+
+    Whoever's package it is: one curator may have several keys.
+    """
+    if any(opt_in.lasts for opt_in in account.opt_ins):
+        raise ReportRefused(
+            "this person opted in, so a curator has their searches and charges them there; their "
+            "device stays silent."
+        )
+    days = days_of(package.epoch)
+    for opt_in in account.opt_ins:
+        if days is None or opt_in.until is None or days[0] <= opt_in.until:
             raise ReportRefused(
-                f"a device reports on one package for product {old.product}, epoch {old.epoch}, "
-                f"locale {old.locale}: that of release {old.release_id}; "
-                f"got another one, of release {new.release_id}."
+                f"this person was opted in until {opt_in.until}, so a curator may have counted "
+                f"them in epoch {package.epoch}; their device reports on epochs that begin later."
             )
-        return old
-    return None
 
 
 def _checked(records: Sequence[Record]) -> list[Record]:
@@ -176,74 +226,3 @@ def _checked(records: Sequence[Record]) -> list[Record]:
         "give an empty text for a missing url",
     )
     return pool
-
-
-class _Account:
-    """The account's file: a line with the SHA-256 of the rest, then all charges as JSON.
-
-    The hash is against accidents, not against the device's owner: whoever can write the file
-    can read the records as well.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep other processes and threads of this device out."""
-        # A file of its own, because the account's is replaced at every write.
-        descriptor = os.open(self._beside(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            if sys.platform != "win32":
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(descriptor)
-
-    def read(self) -> list[_Charge]:
-        """Return every charge, oldest first; only a file that never was is an empty account."""
-        try:
-            data = self._path.read_bytes()
-        except FileNotFoundError:
-            return []
-        digest, _, body = data.partition(b"\n")
-        try:
-            if digest.decode("ascii") != hashlib.sha256(body).hexdigest():
-                raise ValueError
-            state = json.loads(body)
-            if state["schema_version"] != _STATE_VERSION:
-                raise ValueError
-            return [
-                _Charge(**{**row, "budget": Budget(**row["budget"])}) for row in state["charges"]
-            ]
-        except (ValueError, TypeError, KeyError):
-            raise AccountCorrupt(
-                f"{self._path.name} must be an account as this device wrote it, got something "
-                "else; restore its newest copy. Without it nobody knows what was spent."
-            ) from None
-
-    def write(self, charges: Sequence[_Charge]) -> None:
-        """Replace the account, and return once it would survive a power cut."""
-        rows = [
-            {name: getattr(charge, name) for name in _Charge.__slots__}
-            | {"budget": {"epsilon": str(charge.budget.epsilon), "delta": str(charge.budget.delta)}}
-            for charge in charges
-        ]
-        body = canonical_json({"schema_version": _STATE_VERSION, "charges": rows})
-        temporary = self._beside(".new")
-        temporary.unlink(missing_ok=True)  # left over from a crash
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(descriptor, "wb") as file:
-            file.write(hashlib.sha256(body).hexdigest().encode("ascii") + b"\n" + body)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, self._path)
-        if sys.platform != "win32":  # where a directory cannot be opened
-            directory = os.open(self._path.parent, os.O_RDONLY)
-            try:
-                os.fsync(directory)
-            finally:
-                os.close(directory)
-
-    def _beside(self, suffix: str) -> Path:
-        return self._path.with_name(self._path.name + suffix)

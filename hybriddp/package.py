@@ -14,16 +14,32 @@ from pathlib import Path
 from typing import Any
 
 from hybriddp import ed25519
+from hybriddp.canonical import (
+    REMEDY,
+    check_known,
+    check_size,
+    check_text,
+    read_list,
+    read_object,
+)
+from hybriddp.canonical import canonical_json as canonical_json  # many know it from here
+from hybriddp.curator import OPTED_IN_PEOPLE, STATEMENT_KEYS, CuratorStatement, Loss
 from hybriddp.errors import InvalidParameter, require
 from hybriddp.normalise import NORMALISATION, normalise_query, normalise_url
 from hybriddp.params import CLIENT_REPORTS, STRATEGIES, BlenderParams
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
+# Packages of version 0.1.0 state nothing about the curator's ledger.
+OLD_SCHEMA_VERSION = 2
 MAX_BYTES = 16 * 2**20
 # Cells that a device sends at most; many more would keep it busy after it was charged.
 MAX_REPORTS = 1_000
+# Cells of one report in one stage: enough for long lists, and no more than a curator reads.
+MAX_REPORTED_CELLS = 100_000
 PACKAGE_FILE = "package.json"
 SIGNATURE_FILE = "package.sig"
+# Stands in place of a package that was taken down.
+TOMBSTONE_FILE = "withdrawn.json"
 
 # Signed in front of the package, so that no signature of another kind of file, such as a
 # release's manifest by the same key, can pass for one of a package.
@@ -38,7 +54,6 @@ _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
 # Nothing like 1e999999999, which would take for ever to read.
 _FRACTION = re.compile(r"[0-9]{1,1000}(/[0-9]{1,1000})?")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_REMEDY = "fetch a package that the curator published"
 
 _KEYS = {
     "schema_version", "release_id", "product", "epoch", "locale", "strategy", "parameters",
@@ -48,12 +63,6 @@ _FRACTION_KEYS = {"epsilon", "delta", "headlist_user_fraction", "query_budget_fr
 _COUNT_KEYS = {"max_head_size", "max_records_optin", "max_records_client"}
 
 
-def canonical_json(value: object) -> bytes:
-    """Return the one form in which this project writes JSON: sorted, compact, ASCII, one line."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return text.encode("ascii") + b"\n"
-
-
 def signed_bytes(data: bytes) -> bytes:
     """Return what the curator signs for a package.json with these bytes."""
     return SIGNING_CONTEXT + data
@@ -61,7 +70,10 @@ def signed_bytes(data: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class CollectionPackage:
-    """A head list, in the order of its cells, and the parameters of the reports on it."""
+    """A head list, in the order of its cells, and the parameters of the reports on it.
+
+    Without a `curator`'s statement it is one of version 0.1.0, of schema 2.
+    """
 
     release_id: str
     product: str
@@ -69,16 +81,17 @@ class CollectionPackage:
     locale: str
     params: BlenderParams
     head_list: tuple[tuple[str, tuple[str, ...]], ...]
+    curator: CuratorStatement | None = None
 
     def __post_init__(self) -> None:
-        _check_text("release_id", self.release_id, _RELEASE_ID)
+        check_text("release_id", self.release_id, _RELEASE_ID)
         for name in ("product", "epoch", "locale"):
-            _check_text(name, getattr(self, name), _NAME)
+            check_text(name, getattr(self, name), _NAME)
         for name, size, limit in (
             ("the number of queries", len(self.head_list), self.params.max_head_size),
             ("max_records_client", self.params.max_records_client, MAX_REPORTS),
         ):
-            require(size <= limit, f"{name} must be at most {limit}", "more", _REMEDY)
+            require(size <= limit, f"{name} must be at most {limit}", "more", REMEDY)
         _check_texts("queries", [query for query, _ in self.head_list], normalise_query)
         for _, urls in self.head_list:
             _check_texts("urls of a query", urls, normalise_url)
@@ -89,9 +102,10 @@ class CollectionPackage:
 
     def to_bytes(self) -> bytes:
         """Return the contents of package.json."""
+        is_old = self.curator is None
         data = canonical_json(
             {
-                "schema_version": SCHEMA_VERSION,
+                "schema_version": OLD_SCHEMA_VERSION if is_old else SCHEMA_VERSION,
                 "release_id": self.release_id,
                 "product": self.product,
                 "epoch": self.epoch,
@@ -109,38 +123,37 @@ class CollectionPackage:
                 },
                 "normalisation": NORMALISATION,
                 "head_list": [{"query": query, "urls": urls} for query, urls in self.head_list],
+                **({} if self.curator is None else self.curator.fields()),
             }
         )
-        _check_size(PACKAGE_FILE, data, MAX_BYTES)
+        check_size(PACKAGE_FILE, data, MAX_BYTES)
         return data
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "CollectionPackage":
         """Read a package.json that is exactly what `to_bytes` writes; refuse anything else."""
-        _check_size(PACKAGE_FILE, data, MAX_BYTES)
-        fields = _object(PACKAGE_FILE, _parse(data), _KEYS)
-        for name, known in (
-            ("schema_version", SCHEMA_VERSION),
-            ("normalisation", NORMALISATION),
-        ):
-            value = fields[name]
-            require(
-                type(value) is type(known) and value == known,
-                f"{name} must be {known!r}",
-                reprlib.repr(value),
-                "another version of hybriddp may know it",
-            )
+        check_size(PACKAGE_FILE, data, MAX_BYTES)
+        value = _parse(data)
+        version = value.get("schema_version", SCHEMA_VERSION) if isinstance(value, dict) else None
+        is_old = type(version) is int and version == OLD_SCHEMA_VERSION
+        if version is not None and not is_old:
+            check_known("schema_version", version, SCHEMA_VERSION)
+        fields = read_object(PACKAGE_FILE, value, _KEYS if is_old else _KEYS | STATEMENT_KEYS)
+        check_known("normalisation", fields["normalisation"], NORMALISATION)
         package = cls(
             release_id=fields["release_id"],
             product=fields["product"],
             epoch=fields["epoch"],
             locale=fields["locale"],
             params=_read_params(fields["parameters"], fields["strategy"]),
-            head_list=tuple(_read_query(item) for item in _list("head_list", fields["head_list"])),
+            head_list=tuple(
+                _read_query(item) for item in read_list("head_list", fields["head_list"])
+            ),
+            curator=None if is_old else _read_statement(fields),
         )
         # Keys given twice, other white space, 8/2 for 4: one package, one form.
         require(
-            package.to_bytes() == data, f"{PACKAGE_FILE} must be canonical", "another form", _REMEDY
+            package.to_bytes() == data, f"{PACKAGE_FILE} must be canonical", "another form", REMEDY
         )
         return package
 
@@ -158,13 +171,19 @@ def read_package(
         f"{len(public_key)} bytes",
         "take the curator's public key",
     )
+    require(
+        not (Path(directory) / TOMBSTONE_FILE).exists(),
+        "a package must not have been taken down",
+        f"one with {TOMBSTONE_FILE} in its place",
+        "the curator no longer takes reports on it; do not report",
+    )
     data = _read_file(Path(directory) / PACKAGE_FILE, MAX_BYTES)
     signature = _read_file(Path(directory) / SIGNATURE_FILE, ed25519.SIGNATURE_BYTES)
     require(
         verify(public_key, signed_bytes(data), signature) is True,
         f"{SIGNATURE_FILE} must be the signature of {PACKAGE_FILE} by the given key",
         "another",
-        f"{_REMEDY}, and check that the key is the curator's",
+        f"{REMEDY}, and check that the key is the curator's",
     )
     return CollectionPackage.from_bytes(data)
 
@@ -175,9 +194,9 @@ def _read_file(path: Path, max_bytes: int) -> bytes:
             data = file.read(max_bytes + 1)
     except OSError as error:
         raise InvalidParameter(
-            f"{path.name} must be readable, got {error.strerror}; {_REMEDY}."
+            f"{path.name} must be readable, got {error.strerror}; {REMEDY}."
         ) from None
-    _check_size(path.name, data, max_bytes)
+    check_size(path.name, data, max_bytes)
     return data
 
 
@@ -186,12 +205,12 @@ def _parse(data: bytes) -> Any:
         return json.loads(data)
     except (ValueError, RecursionError):
         raise InvalidParameter(
-            f"{PACKAGE_FILE} must be JSON, got something else; {_REMEDY}."
+            f"{PACKAGE_FILE} must be JSON, got something else; {REMEDY}."
         ) from None
 
 
 def _read_params(value: Any, strategy: Any) -> BlenderParams:
-    fields = _object("parameters", value, _FRACTION_KEYS | _COUNT_KEYS | {"client_report"})
+    fields = read_object("parameters", value, _FRACTION_KEYS | _COUNT_KEYS | {"client_report"})
     for name, text, known in (
         ("strategy", strategy, STRATEGIES),
         ("client_report", fields["client_report"], CLIENT_REPORTS),
@@ -203,46 +222,28 @@ def _read_params(value: Any, strategy: Any) -> BlenderParams:
             "another version of hybriddp may know it",
         )
     for name in _FRACTION_KEYS:
-        _check_text(name, fields[name], _FRACTION)
+        check_text(name, fields[name], _FRACTION)
     for name in _COUNT_KEYS:
         require(
-            type(fields[name]) is int, f"{name} must be a whole number", "another value", _REMEDY
+            type(fields[name]) is int, f"{name} must be a whole number", "another value", REMEDY
         )
     return BlenderParams(strategy=strategy, **fields)
 
 
+def _read_statement(fields: dict[str, Any]) -> CuratorStatement:
+    check_known("opted_in_people", fields["opted_in_people"], OPTED_IN_PEOPLE)
+    head, cap = read_object("ledger", fields["ledger"], {"seq", "hash"}), fields["lifetime_cap"]
+    if cap is not None:
+        parts = read_object("lifetime_cap", cap, {"epsilon", "delta"})
+        for name, text in parts.items():
+            check_text(name, text, _FRACTION)
+        cap = Loss(**parts)
+    return CuratorStatement(head["seq"], head["hash"], cap)
+
+
 def _read_query(value: Any) -> tuple[str, tuple[str, ...]]:
-    fields = _object("a query of head_list", value, {"query", "urls"})
-    return fields["query"], tuple(_list("urls", fields["urls"]))
-
-
-def _object(name: str, value: Any, keys: set[str]) -> dict[str, Any]:
-    found = set(value) if isinstance(value, dict) else set()
-    require(
-        found == keys,
-        f"{name} must be an object with the keys {', '.join(sorted(keys))}",
-        f"{len(keys - found)} missing and {len(found - keys)} unknown",
-        _REMEDY,
-    )
-    return dict(value)
-
-
-def _list(name: str, value: Any) -> list[Any]:
-    require(isinstance(value, list), f"{name} must be a list", "something else", _REMEDY)
-    return list(value)
-
-
-def _check_size(name: str, data: bytes, max_bytes: int) -> None:
-    require(len(data) <= max_bytes, f"{name} must hold at most {max_bytes} bytes", "more", _REMEDY)
-
-
-def _check_text(name: str, value: object, pattern: re.Pattern[str]) -> None:
-    require(
-        isinstance(value, str) and pattern.fullmatch(value) is not None,
-        f"{name} must be a text like {pattern.pattern}",
-        reprlib.repr(value),
-        _REMEDY,
-    )
+    fields = read_object("a query of head_list", value, {"query", "urls"})
+    return fields["query"], tuple(read_list("urls", fields["urls"]))
 
 
 def _check_texts(name: str, texts: list[str] | tuple[str, ...], rule: Callable[[str], str]) -> None:
@@ -251,6 +252,6 @@ def _check_texts(name: str, texts: list[str] | tuple[str, ...], rule: Callable[[
         all(isinstance(t, str) and rule(t) == t and not _SURROGATE.search(t) for t in texts),
         f"{name} must be texts normalised by {NORMALISATION}",
         "another",
-        f"normalise them with hybriddp.normalise, or {_REMEDY}",
+        f"normalise them with hybriddp.normalise, or {REMEDY}",
     )
-    require(len(set(texts)) == len(texts), f"{name} must be different", "one twice", _REMEDY)
+    require(len(set(texts)) == len(texts), f"{name} must be different", "one twice", REMEDY)

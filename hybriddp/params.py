@@ -15,6 +15,7 @@ Number = int | float | str | Decimal | Fraction
 
 # Above this an epsilon says nothing: e^50 times more likely is a disclosure.
 MAX_EPSILON = 50
+_SHOWN_DIGITS = 40
 
 
 def exact(value: Number, name: str) -> Fraction:
@@ -36,6 +37,19 @@ def exact(value: Number, name: str) -> Fraction:
         ) from None
 
 
+def shown(number: Fraction) -> float | str:
+    """Return a number as an error message prints it; a hostile file may hold one of any size."""
+    try:
+        return float(number)
+    except OverflowError:
+        return "a number beyond all floats"
+
+
+def _typed(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= _SHOWN_DIGITS else f"{text[:_SHOWN_DIGITS]}..."
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """An (epsilon, delta) promise in exact arithmetic."""
@@ -49,13 +63,13 @@ class Budget:
         require(
             0 < self.epsilon <= MAX_EPSILON,
             f"epsilon must be above 0 and at most {MAX_EPSILON}",
-            epsilon,
+            _typed(epsilon),
             "usual values lie between 0.1 and 10",
         )
         require(
             0 <= self.delta < 1,
             "delta must be at least 0 and below 1",
-            delta,
+            _typed(delta),
             "choose well below one over the number of users, such as 1e-5; "
             "a delta of 1 would promise nothing",
         )
@@ -145,7 +159,7 @@ class BlenderParams:
         require(
             0 < self.query_budget_fraction < 1,
             "query_budget_fraction must be strictly between 0 and 1",
-            float(self.query_budget_fraction),
+            shown(self.query_budget_fraction),
             "a stage without budget reports noise only; the paper uses 0.85",
         )
         require_one_of(self.client_report, "client_report", CLIENT_REPORTS)
@@ -158,7 +172,7 @@ class BlenderParams:
         require(
             0 < self.headlist_user_fraction < 1,
             "headlist_user_fraction must be strictly between 0 and 1",
-            float(self.headlist_user_fraction),
+            shown(self.headlist_user_fraction),
             "strategy `paper` needs opt-in users both to find the head list and to measure it",
         )
         require(
@@ -178,7 +192,7 @@ class BlenderParams:
         require(
             0 < self.headlist_user_fraction <= 1,
             "headlist_user_fraction must be above 0 and at most 1",
-            float(self.headlist_user_fraction),
+            shown(self.headlist_user_fraction),
             "some opt-in users must find the list; with 1 nobody measures it apart from them",
         )
         require(

@@ -4,6 +4,7 @@ They land in Prefect's database and on its pages, so they hold public facts only
 sizes of groups, outputs of the mechanisms. Never a count of rows, a name or a value of the log.
 """
 
+import hashlib
 from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 import polars as pl
+import pyarrow as pa
 from prefect.artifacts import (
     create_image_artifact,
     create_markdown_artifact,
@@ -19,6 +21,7 @@ from prefect.artifacts import (
 
 from hybriddp import high_utility
 from hybriddp.headlist import HeadListMechanism
+from hybriddp.package import canonical_json
 from hybriddp.params import PAPER
 from tasks.groups import CLIENTS, HEADLIST
 from tasks.measurements import load_measurement
@@ -127,6 +130,13 @@ def show_histogram(run: Run) -> None:
         "listing",
         f"{listing.head_list.n_queries} queries with {listing.head_list.n_records} records stay.",
     )
+
+
+def show_listing(run: Run, table: pa.Table) -> str:
+    """Show every query that devices would see, to whoever signs it off; return its digest."""
+    rows = table.to_pylist()
+    create_table_artifact(rows, key=_key("list-to-sign-off"), description=run.release_id)
+    return hashlib.sha256(canonical_json(rows)).hexdigest()[:16]
 
 
 def show_package(run: Run) -> None:

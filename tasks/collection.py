@@ -1,18 +1,31 @@
 """The collection package: the signed list and parameters that devices report on."""
 
+from collections.abc import Iterable
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
-from hybriddp.package import PACKAGE_FILE, SIGNATURE_FILE, CollectionPackage, signed_bytes
+from hybriddp.curator import CuratorStatement, Loss
+from hybriddp.errors import HybridDPError
+from hybriddp.package import (
+    PACKAGE_FILE,
+    SIGNATURE_FILE,
+    TOMBSTONE_FILE,
+    CollectionPackage,
+    read_package,
+    signed_bytes,
+)
+from tasks.groups import CLIENTS
 from tasks.home import whole_directory
-from tasks.keys import Keyring
+from tasks.keys import Keyring, is_signed
 from tasks.ledger import LedgerCorrupt
+from tasks.ledger_rules import Entry, Kind
+from tasks.left_out import blocked_now, require_settled
+from tasks.log_files import BadInput
+from tasks.policy import DELTA_UNITS, EPSILON_UNITS
 from tasks.processing import published_listing
-from tasks.run import Release
-
-
-def collection_id(release: Release) -> str:
-    """Return the id that reports name: a new attempt has a new list, and so a new id."""
-    return release.release_id + (f"{release.attempt:04x}" if release.attempt > 1 else "")
+from tasks.run import Release, Run
+from tasks.run import collection_id as collection_id  # many know it from here
 
 
 def build_package(release: Release) -> CollectionPackage:
@@ -27,21 +40,85 @@ def build_package(release: Release) -> CollectionPackage:
         head_list=tuple(
             (query, tuple(urls)) for query, urls in published_listing(release).urls_by_query.items()
         ),
+        curator=_statement(release),
     )
 
 
-def publish_package(release: Release) -> Path:
+def _statement(release: Release) -> CuratorStatement:
+    """State the ledger as it was when the list was complete, so that it is the same every time."""
+    head = _last_row(release)
+    entries = [entry for entry in release.ledger.entries() if entry.seq <= head.seq]
+    return CuratorStatement(head.seq, head.hash, lifetime_cap(entries))
+
+
+def _last_row(release: Release) -> Entry:
+    """Return the row with which everything was there that the package says."""
+    rows = [
+        entry
+        for entry in release.state.entries
+        if entry.kind is Kind.LISTED or (entry.kind is Kind.DRAWN and entry.draw != CLIENTS)
+    ]
+    return rows[-1]
+
+
+def lifetime_cap(entries: Iterable[Entry]) -> Loss | None:
+    """Return what nobody was ever charged beyond; None if the budget refilled at some time.
+
+    A cap that was lowered since, or was never used, changes nothing of that.
+    """
+    used = [entry.payload["policy"] for entry in entries if entry.kind is Kind.RESERVED]
+    if any(policy["window_days"] is not None for policy in used):
+        return None
+    return Loss(
+        Fraction(max(policy["cap_epsilon_nano"] for policy in used), EPSILON_UNITS),
+        Fraction(max(policy["cap_delta_atto"] for policy in used), DELTA_UNITS),
+    )
+
+
+def publish_package(run: Run) -> Path:
     """Write the signed package, or find that it is there already; return its folder."""
-    data = build_package(release).to_bytes()
-    folder = release.home.collection(collection_id(release))
-    if folder.exists():
-        if (folder / PACKAGE_FILE).read_bytes() != data:
-            raise LedgerCorrupt(
-                f"{folder} holds another package than these measurements give; restore it."
-            )
+    folder = run.home.collection(collection_id(run))
+    # Once the reports are in, nobody needs it any more: what is gone or taken down stays so.
+    if (folder / TOMBSTONE_FILE).exists() or run.state.has(Kind.DRAWN, CLIENTS):
         return folder
+    require_settled(run)
+    package = build_package(run)
+    if folder.exists():
+        _require_same(run, folder, package)
+        return folder
+    _require_nothing_blocked(run)
+    data = package.to_bytes()
     with whole_directory(folder) as partial:
         (partial / PACKAGE_FILE).write_bytes(data)
-        signature = Keyring.open(release.home).signing.sign(signed_bytes(data))
+        signature = Keyring.open(run.home).signing.sign(signed_bytes(data))
         (partial / SIGNATURE_FILE).write_bytes(signature)
     return folder
+
+
+def _require_same(run: Run, folder: Path, package: CollectionPackage) -> None:
+    """Refuse a package that says something else; one of version 0.1.0 may say less."""
+    try:
+        there = read_package(folder, Keyring.open(run.home).public_key, verify=is_signed)
+    except HybridDPError:
+        there = None
+    if there is None or there not in (package, without_statement(package)):
+        raise LedgerCorrupt(
+            f"{folder} holds another package than these measurements give; restore it."
+        )
+
+
+def without_statement(package: CollectionPackage) -> CollectionPackage:
+    """Return the package as version 0.1.0 would have written it."""
+    return replace(package, curator=None)
+
+
+def _require_nothing_blocked(run: Run) -> None:
+    """Refuse to name what is to be withheld, where version 0.1.0 drew before anybody decided."""
+    if run.state.has(Kind.LISTED):
+        return
+    if run.request.sign_off or blocked_now(run):
+        raise BadInput(
+            f"release {run.release_id} was drawn by a version that could not leave queries out of "
+            "a package, and nobody has decided on its list. Nothing was published; run it without "
+            "a blocklist and a sign-off, or make another epoch's release."
+        )

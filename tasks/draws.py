@@ -15,10 +15,11 @@ from hybriddp.optin import HistogramMechanism
 from hybriddp.params import PAPER
 from tasks.engine import DuckDBEngine, open_warehouse
 from tasks.groups import CLIENTS, HEADLIST, HISTOGRAM
+from tasks.left_out import require_settled
 from tasks.listing import Listing
-from tasks.measurements import draw_once, load_measurement
+from tasks.measurements import draw_once
 from tasks.postprocess_common import candidate_listing
-from tasks.processing import published_listing
+from tasks.processing import Stored, published_listing
 from tasks.run import LogRun, Run
 from tasks.spending import sealed_file
 
@@ -52,6 +53,7 @@ def draw_optin_histogram(run: Run) -> pa.Table | None:
     """Count the people of T on the list, with noise; None if nobody is in T."""
     if HISTOGRAM not in run.groups:
         return None
+    require_settled(run)
     if run.params.strategy == PAPER:
         return _draw_on_records(run)
     return _draw_on_cells(run)
@@ -60,7 +62,7 @@ def draw_optin_histogram(run: Run) -> pa.Table | None:
 def _draw_on_records(run: Run) -> pa.Table:
     """Count on everything that S named; what is not listed counts as <*,*> (JPC19 figure 4)."""
     mechanism = HistogramMechanism.for_budget(run.params.budget)
-    listing = candidate_listing(load_measurement(run, HEADLIST))
+    listing = candidate_listing(Stored(run)[HEADLIST])
 
     def count() -> IntArray:
         cells = _count_cells(run, listing, HISTOGRAM, run.group_size(HISTOGRAM))

@@ -1,6 +1,7 @@
 """Which step of a release may follow which: the ledger's state machine, without the ledger.
 
-Draws go RESERVED -> DRAW_STARTED -> DRAWN. A release ends PUBLISHED or WITHHELD, and a published
+Draws go RESERVED -> DRAW_STARTED -> DRAWN. With real devices LISTED follows the first draw: which
+of the texts it named are left out. A release ends PUBLISHED or WITHHELD, and a published
 one may be REVISED (other post-processing of the same draws) and WITHDRAWN later. It can be VOIDED
 only before its first draw has started: what was started is spent, whether or not it was finished.
 
@@ -22,6 +23,7 @@ class Kind(StrEnum):
     VOIDED = "VOIDED"
     DRAW_STARTED = "DRAW_STARTED"
     DRAWN = "DRAWN"
+    LISTED = "LISTED"
     PUBLISHED = "PUBLISHED"
     WITHHELD = "WITHHELD"
     REVISED = "REVISED"
@@ -100,8 +102,12 @@ def _is_complete(attempt: Attempt) -> bool:
     )
 
 
+def _n_started(attempt: Attempt) -> int:
+    return sum(entry.kind is Kind.DRAW_STARTED for entry in attempt.entries)
+
+
 def _has_started(attempt: Attempt) -> bool:
-    return any(entry.kind is Kind.DRAW_STARTED for entry in attempt.entries)
+    return _n_started(attempt) > 0
 
 
 # For each kind, what must be true of the attempt before it may be written, in words and in code.
@@ -125,9 +131,19 @@ RULES: Mapping[Kind, tuple[str, Callable[[Attempt, str], bool]]] = {
         "an open reservation with every draw drawn",
         lambda a, _: _is_complete(a) and not _is_closed(a),
     ),
+    Kind.LISTED: (
+        "an open reservation of which one draw is drawn and no other has started",
+        lambda a, _: (
+            _n_started(a) == 1
+            and not a.burnt_draws
+            and not a.has(Kind.LISTED)
+            and not _is_closed(a)
+        ),
+    ),
+    # Whatever was drawn may be kept back; what was not is never drawn then, and stays charged.
     Kind.WITHHELD: (
-        "an open reservation with every draw drawn",
-        lambda a, _: _is_complete(a) and not _is_closed(a),
+        "an open reservation of which something is drawn, and nothing half",
+        lambda a, _: _has_started(a) and not a.burnt_draws and not _is_closed(a),
     ),
     Kind.REVISED: (
         "a published release that was not withdrawn, and a new revision of it",

@@ -14,6 +14,7 @@ from hybriddp.crosscheck import CrossCheck
 from hybriddp.package import canonical_json
 from tasks.groups import CLIENTS, HEADLIST, HISTOGRAM
 from tasks.ledger_rules import Entry, Kind
+from tasks.left_out import digest_of
 from tasks.measurements import load_measurement
 from tasks.postprocess import strategy_of
 from tasks.processing import cross_check_of, facts_of, published_listing
@@ -70,7 +71,8 @@ def build_manifest(release: Release, publication: Entry, made: Content) -> dict[
             group: drawn.payload["sha256"]
             for group in reserved["groups"]
             if (drawn := release.state.find(Kind.DRAWN, group)) is not None
-        },
+        }
+        | digest_of(release),
         "ledger": {"seq": publication.seq, "hash": publication.hash},
         "files": {
             name: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}

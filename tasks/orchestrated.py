@@ -185,6 +185,7 @@ reserve = step("reserve budget", steps.reserve, artifacts.show_budget, writes_le
 draw_head_list = step(
     "draw head list", steps.draw_head_list, artifacts.show_head_list_draw, writes_ledger=True
 )
+settle_list = step("settle the list", steps.settle_list, writes_ledger=True)
 draw_optin_histogram = step("draw opt-in histogram", steps.draw_optin_histogram, writes_ledger=True)
 trim_head_list = step("trim head list", steps.trim_head_list, artifacts.show_histogram, retries=2)
 publish_package = step(

@@ -14,8 +14,9 @@ import pyarrow as pa
 
 from hybriddp.crosscheck import CrossCheck
 from hybriddp.estimate import Estimate, IntervalEstimate
-from tasks.groups import CLIENTS
+from tasks.groups import CLIENTS, HEADLIST
 from tasks.home import write_whole
+from tasks.left_out import left_out, without
 from tasks.listing import Listing
 from tasks.measurements import load_measurement
 from tasks.postprocess import Measurements, Strategy, publish_levels, strategy_of
@@ -115,7 +116,8 @@ class Stored(Mapping[str, pa.Table]):
         self._release = release
 
     def __getitem__(self, group: str) -> pa.Table:
-        return load_measurement(self._release, group)
+        table = load_measurement(self._release, group)
+        return without(table, left_out(self._release)) if group == HEADLIST else table
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._release.groups)

@@ -23,6 +23,9 @@ from tasks.log_request import Form, SearchRequest, Share, picked
 # different versions must not share an id.
 MECHANISM_VERSIONS = {PAPER: "blender-paper-1", HIGH_UTILITY: "blender-high-utility-1"}
 
+EVERYBODY = "everybody in the log"
+_OPTIN_FRACTION = 0.05
+
 
 class PublishSettings(Form):
     """Post-processing settings: they can change without a new charge."""
@@ -64,8 +67,11 @@ class ReleaseRequest(SearchRequest, PublishSettings):
         0.85, description="Two stages: share of a client's budget spent on the query."
     )
     max_records_client: int = Field(1, ge=1, le=100, description="Reports of each client.")
-    optin_fraction: Share = Field(
-        0.05, description="Share of people opted in by keyed hash, if no roster or column says who."
+    optin_fraction: Share | None = Field(
+        None, description="Share opted in by keyed hash if no roster or column says who; 0.05."
+    )
+    everybody_opted_in: bool = Field(
+        False, description="With devices: everybody in the log opted in, and nobody else is in it."
     )
     clients: Literal["simulate", "reports"] = Field(
         "simulate", description="Simulate clients from the log, or take reports of real devices."
@@ -81,7 +87,22 @@ class ReleaseRequest(SearchRequest, PublishSettings):
         self.params()  # refuses what the mechanisms cannot keep
         if self.reports is not None and self.clients != "reports":
             raise ValueError("reports are given, so clients must be 'reports'")
+        self._opted_in_people_are_named_once()
         return self
+
+    def _opted_in_people_are_named_once(self) -> None:
+        has_devices = self.clients == "reports"
+        if has_devices and self.optin_fraction is not None:
+            raise ValueError(
+                "optin_fraction picks opt-in people by a hash that their devices do not know; with "
+                "clients 'reports' leave it out, and name them by a roster or a column"
+            )
+        is_named = self.roster is not None or self.columns.optin is not None
+        if self.everybody_opted_in and (is_named or not has_devices):
+            raise ValueError(
+                "everybody_opted_in is for clients 'reports' without a roster or a column of "
+                "opt-in people; leave it out"
+            )
 
     @property
     def settings(self) -> PublishSettings:
@@ -143,5 +164,11 @@ class ReleaseRequest(SearchRequest, PublishSettings):
         if self.columns.optin is not None:
             return "column"
         if self.clients == "reports":
-            return "everybody in the log"
-        return f"hash {exact(self.optin_fraction, 'optin_fraction')}"
+            return EVERYBODY
+        fraction = _OPTIN_FRACTION if self.optin_fraction is None else self.optin_fraction
+        return f"hash {exact(fraction, 'optin_fraction')}"
+
+    @property
+    def names_opted_in_people(self) -> bool:
+        """Whether somebody said who opted in; without devices a hash may pick them."""
+        return self.optin_source != EVERYBODY or self.everybody_opted_in

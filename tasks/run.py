@@ -13,7 +13,7 @@ from tasks.home import Home
 from tasks.keys import Keyring, open_for_writing
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Attempt, Entry, Kind
-from tasks.log_files import Source, inspect
+from tasks.log_files import BadInput, Source, inspect
 from tasks.log_request import LogRequest, SearchRequest
 from tasks.refusals import BudgetRefused
 from tasks.request import ReleaseRequest
@@ -134,7 +134,23 @@ def roster_source(request: LogRequest) -> Source | None:
 
 def identify(request: ReleaseRequest, home: Home) -> Run:
     """Find out which release of a head list this is."""
-    return Run(home, *find_attempt(request, home), request)
+    run = Run(home, *find_attempt(request, home), request)
+    _require_opted_in_people_named(run)
+    return run
+
+
+def _require_opted_in_people_named(run: Run) -> None:
+    """Refuse to take everybody in a log for opted in unless somebody says so.
+
+    What version 0.1.0 has charged in that way goes on to its end.
+    """
+    if run.request.names_opted_in_people or run.state.has(Kind.RESERVED):
+        return
+    raise BadInput(
+        "with reports of devices nobody knows who of the log opted in, and whose device may "
+        "report: name opt-in people by a roster (--roster) or a column (--columns optin=NAME), or "
+        "say that everybody in the log opted in (--everybody-opted-in). Nobody was charged."
+    )
 
 
 def find_attempt(request: LogRequest, home: Home) -> tuple[str, int]:
@@ -202,6 +218,11 @@ def require_free_epoch(request: LogRequest, release_id: str, entries: list[Entry
                 f"have paid for it. Release {release_id} would cost its full price: give "
                 "--pay-again if that is what you want. Nobody was charged."
             )
+
+
+def collection_id(release: Release) -> str:
+    """Return the id that reports name: a new attempt has a new list, and so a new id."""
+    return release.release_id + (f"{release.attempt:04x}" if release.attempt > 1 else "")
 
 
 def live_reservations(entries: list[Entry]) -> list[Entry]:

@@ -18,6 +18,7 @@ from tasks.draws import (
 from tasks.forecast import expect_a_list
 from tasks.head_list_product import judge_release
 from tasks.ingest import ingest, judge_log
+from tasks.left_out import settle_list
 from tasks.preflight import check_inputs
 from tasks.processing import (
     blend_estimates,
@@ -37,7 +38,7 @@ __all__ = [
     "discard_private_tables", "draw_client_reports", "draw_head_list", "draw_optin_histogram",
     "estimate_intervals", "expect_a_list", "ingest", "judge_log", "judge_release",
     "measure_clients", "project_estimates", "publish", "publish_package", "require_a_word",
-    "reserve", "run_release", "trim_head_list",
+    "reserve", "run_release", "settle_list", "trim_head_list",
 ]  # fmt: skip
 
 
@@ -58,6 +59,7 @@ def run_release(run: Run) -> Path | None:
     expect_a_list(run)
     reserve(run)
     draw_head_list(run)
+    settle_list(run)
     draw_optin_histogram(run)
     trim_head_list(run)
     if run.has_devices:

@@ -12,9 +12,11 @@ import pyarrow.parquet as pq
 
 from tasks import verify_clusters, verify_head_list, verify_histograms, verify_means
 from tasks.checks import Check, VerificationFailed, read_file
+from tasks.groups import HEADLIST
 from tasks.home import Home
 from tasks.keys import is_signed
 from tasks.kmeans_request import STRATEGY as KMEANS
+from tasks.left_out import LEFT_OUT_FILE, LISTED, without
 from tasks.manifest import SCHEMA_VERSION, Words, code_version, signed_bytes
 from tasks.mean_request import STRATEGY as MEAN
 from tasks.measurements import FILES
@@ -208,6 +210,11 @@ def _check_recomputed(folder: Path, manifest: Mapping[str, Any], measurements: P
         if hashlib.sha256(data).hexdigest() != manifest["measurements"].get(group):
             raise _fail(f"{FILES[group]} is not the measurement that the manifest names.")
         tables[group] = pq.read_table(pa.BufferReader(data))
+    if LISTED in manifest["measurements"]:
+        data = read_file(measurements, LEFT_OUT_FILE)
+        if hashlib.sha256(data).hexdigest() != manifest["measurements"][LISTED]:
+            raise _fail(f"{LEFT_OUT_FILE} is not the decision that the manifest names.")
+        tables[HEADLIST] = without(tables[HEADLIST], json.loads(data)["left_out"])
     for name, data in verifier.recomputed_files(folder, manifest, tables).items():
         # Parquet's bytes depend on the writer's version; its rows do not.
         same = (

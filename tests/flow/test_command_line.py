@@ -65,7 +65,7 @@ def test_killed_run_goes_on_and_draws_nothing_twice(served, tmp_path):
 def test_device_mode_stops_at_collecting_and_keeps_no_searches(served, searches, tmp_path):
     home = tmp_path / "home"
     arguments = ["release", "--log", str(searches), "--epoch", "2026-W46", "--clients", "reports",
-                 "--home", str(home)]  # fmt: skip
+                 "--everybody-opted-in", "--home", str(home)]  # fmt: skip
     done = served.command(*arguments)
     assert done.returncode == 0, done.stderr
     assert "COLLECTING" in done.stdout

@@ -72,10 +72,16 @@ def test_no_order_of_steps_draws_twice_or_publishes_what_was_not_drawn(steps):
     for draw in ("S", "T"):
         if (Kind.DRAWN, draw) in written:
             assert written.index((Kind.DRAW_STARTED, draw)) < written.index((Kind.DRAWN, draw))
-    for final in (Kind.PUBLISHED, Kind.WITHHELD):
-        if (final, "") in written:
-            before = written[: written.index((final, ""))]
-            assert {(Kind.DRAWN, "S"), (Kind.DRAWN, "T")} <= set(before)
+    if (Kind.PUBLISHED, "") in written:
+        before = written[: written.index((Kind.PUBLISHED, ""))]
+        assert {(Kind.DRAWN, "S"), (Kind.DRAWN, "T")} <= set(before)
+    if (Kind.WITHHELD, "") in written:
+        assert written[-1] == (Kind.WITHHELD, ""), "nothing is drawn after it"
+        drawn = {draw for kind, draw in written if kind is Kind.DRAWN}
+        assert drawn == {draw for kind, draw in written if kind is Kind.DRAW_STARTED} != set()
+    if (Kind.LISTED, "") in written:
+        before = written[: written.index((Kind.LISTED, ""))]
+        assert [kind for kind, _ in before] == [Kind.RESERVED, Kind.DRAW_STARTED, Kind.DRAWN]
     if (Kind.VOIDED, "") in written:
         assert written == [(Kind.RESERVED, ""), (Kind.VOIDED, "")]
     assert {(Kind.PUBLISHED, ""), (Kind.WITHHELD, "")} - set(written)

@@ -49,8 +49,9 @@ HELD = {
 
 def collecting_request(log: Path, **settings: object):
     # These devices are not like the opt-in people, and the cross-check would see it.
-    asked = {"strategy": "paper", "epsilon": EPSILON, "min_agreement": 0} | settings
-    return request_for(log, clients="reports", **asked)
+    asked = {"strategy": "paper", "epsilon": EPSILON, "min_agreement": 0, "clients": "reports"}
+    opted_in = {"optin_fraction": None, "everybody_opted_in": True}
+    return request_for(log, **asked | opted_in | settings)
 
 
 @pytest.fixture(scope="module")
@@ -211,7 +212,7 @@ def test_a_release_that_collects_has_charged_the_opt_in_people_only(home_of_its_
     assert run_release(run) is None, "still collecting, however often it is asked"
     kinds = [(entry.kind, entry.draw) for entry in run.state.entries]
     assert kinds == [
-        (Kind.RESERVED, ""), (Kind.DRAW_STARTED, "S"), (Kind.DRAWN, "S"),
+        (Kind.RESERVED, ""), (Kind.DRAW_STARTED, "S"), (Kind.DRAWN, "S"), (Kind.LISTED, ""),
         (Kind.DRAW_STARTED, "T"), (Kind.DRAWN, "T"),
     ]  # fmt: skip
     [sealed] = home.participation.iterdir()

@@ -30,9 +30,13 @@ def test_flow_runs_the_same_steps_in_the_same_order_as_the_crash_tests():
             "project_estimates": "project", "measure_clients": "collect_reports"}  # fmt: skip
     plain = [same.get(name, name) for name in calls_in(steps.run_release)]
     flow = calls_in(release_flow.release.fn)
-    assert [name for name in flow if name not in ("identify", "wait_for_sign_off")] == plain
+    asking = ("identify", "wait_for_list_sign_off", "wait_for_sign_off")
+    assert [name for name in flow if name not in asking] == plain
     assert flow[0] == "identify"
     assert flow.index("judge_release") < flow.index("wait_for_sign_off") < flow.index("publish")
+    assert flow.index("draw_head_list") < flow.index("wait_for_list_sign_off")
+    assert flow.index("wait_for_list_sign_off") < flow.index("settle_list")
+    assert flow.index("settle_list") < flow.index("draw_optin_histogram")
 
 
 def test_draws_neither_retry_nor_cache_and_post_processing_retries():

@@ -1,6 +1,7 @@
 """Devices read what the curator signed, in its one form, and nothing else."""
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -8,12 +9,14 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from hybriddp import package as package_module
+from hybriddp.curator import CuratorStatement, Loss
 from hybriddp.errors import HybridDPError, InvalidParameter
 from hybriddp.package import CollectionPackage, canonical_json, read_package, signed_bytes
 from hybriddp.params import BlenderParams
 
 CURATOR = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 PUBLIC_KEY = CURATOR.public_key().public_bytes_raw()
+STATEMENT = CuratorStatement(7, "ab" * 32, Loss(12, "1/10000"))
 
 
 def make_package(**changes) -> CollectionPackage:
@@ -24,6 +27,7 @@ def make_package(**changes) -> CollectionPackage:
         "locale": "en-US",
         "params": BlenderParams(4, "1e-5"),
         "head_list": (("caf\u00e9", ("http://a/X", "http://b")), ("news", ())),
+        "curator": STATEMENT,
     }
     return CollectionPackage(**{**fields, **changes})
 
@@ -40,6 +44,20 @@ def publish(directory: Path, package: CollectionPackage) -> Path:
 def test_package_has_one_form():
     assert make_package().to_bytes() == (
         b'{"epoch":"2026-W46","head_list":[{"query":"caf\\u00e9","urls":["http://a/X","http://b"]},'
+        b'{"query":"news","urls":[]}],"ledger":{"hash":"' + b"ab" * 32 + b'","seq":7},'
+        b'"lifetime_cap":{"delta":"1/10000","epsilon":"12"},'
+        b'"locale":"en-US","normalisation":"nfc-lower-space-1","opted_in_people":"stay silent",'
+        b'"parameters":{"client_report":"two-stage","delta":"1/100000","epsilon":"4",'
+        b'"headlist_user_fraction":"19/20","max_head_size":50,"max_records_client":1,'
+        b'"max_records_optin":1,"query_budget_fraction":"17/20"},'
+        b'"product":"blender","release_id":"0123456789abcdef","schema_version":3,'
+        b'"strategy":"paper"}\n'
+    )
+
+
+def test_packages_of_version_0_1_0_have_their_old_form():
+    old = (
+        b'{"epoch":"2026-W46","head_list":[{"query":"caf\\u00e9","urls":["http://a/X","http://b"]},'
         b'{"query":"news","urls":[]}],"locale":"en-US","normalisation":"nfc-lower-space-1",'
         b'"parameters":{"client_report":"two-stage","delta":"1/100000","epsilon":"4",'
         b'"headlist_user_fraction":"19/20","max_head_size":50,"max_records_client":1,'
@@ -47,6 +65,8 @@ def test_package_has_one_form():
         b'"product":"blender","release_id":"0123456789abcdef","schema_version":2,'
         b'"strategy":"paper"}\n'
     )
+    assert make_package(curator=None).to_bytes() == old
+    assert CollectionPackage.from_bytes(old) == make_package(curator=None)
 
 
 def test_reading_gives_back_what_was_written_exactly():
@@ -57,6 +77,7 @@ def test_reading_gives_back_what_was_written_exactly():
     ours = BlenderParams(2, strategy="high-utility", headlist_user_fraction=1)
     exact = BlenderParams(2, strategy="high-utility", client_report="two-stage-exact")
     packages = [make_package(params=chosen) for chosen in (params, ours, exact)]
+    packages.append(make_package(curator=replace(STATEMENT, lifetime_cap=None)))
     for package in (make_package(), *packages, make_package(head_list=())):
         assert CollectionPackage.from_bytes(package.to_bytes()) == package
     assert list(make_package().head_list_mapping().items()) == [
@@ -72,8 +93,21 @@ def test_reading_gives_back_what_was_written_exactly():
         (["head_list", 0, "extra"], 1, "keys"),
         (["parameters"], [], "keys"),
         (["head_list", 0], "caf\u00e9", "keys"),
-        (["schema_version"], True, "schema_version must be 2"),
-        (["schema_version"], 1, "schema_version must be 2"),
+        (["schema_version"], True, "schema_version must be 3"),
+        (["schema_version"], 1, "schema_version must be 3"),
+        (["schema_version"], 2, "got 0 missing and 3 unknown"),
+        (["schema_version"], 2.0, "schema_version must be 3"),
+        (["opted_in_people"], "report", "opted_in_people must be 'stay silent'"),
+        (["ledger"], None, "ledger must be an object"),
+        (["ledger", "seq"], 0, "ledger must be a row's number"),
+        (["ledger", "seq"], 2**63, "ledger must be a row's number"),
+        (["ledger", "seq"], True, "ledger must be a row's number"),
+        (["ledger", "hash"], "AB" * 32, "ledger must be a row's number"),
+        (["ledger", "hash"], 7, "ledger must be a row's number"),
+        (["lifetime_cap"], {}, "lifetime_cap must be an object"),
+        (["lifetime_cap", "epsilon"], 12, "epsilon must be a text"),
+        (["lifetime_cap", "epsilon"], "24/2", "canonical"),
+        (["lifetime_cap", "delta"], "-1", "delta must be a text"),
         (["strategy"], "magic", "strategy must be one of"),
         (["strategy"], ["paper"], "strategy must be one of"),
         (["parameters", "client_report"], "three-stage", "client_report must be one of"),
@@ -91,6 +125,9 @@ def test_reading_gives_back_what_was_written_exactly():
         (["parameters", "delta"], "1e-5", "delta must be a text"),
         (["parameters", "delta"], "1/0", "delta must be a finite number"),
         (["parameters", "query_budget_fraction"], "1", "query_budget_fraction must"),
+        (["parameters", "query_budget_fraction"], "9" * 400, "query_budget_fraction must"),
+        (["parameters", "headlist_user_fraction"], "9" * 1000, "headlist_user_fraction must"),
+        (["parameters", "epsilon"], "9" * 1000, "epsilon must be above 0 and at most 50"),
         (["parameters", "max_head_size"], True, "max_head_size must be a whole number"),
         (["parameters", "max_head_size"], 1, "number of queries must be at most 1"),
         (["parameters", "max_records_client"], 0, "max_records_client must"),
@@ -163,6 +200,14 @@ def test_signed_package_is_read(tmp_path):
     directory = publish(tmp_path / "collection", make_package())
     assert read_package(directory, PUBLIC_KEY) == make_package()
     assert read_package(str(directory), PUBLIC_KEY) == make_package()
+
+
+def test_a_package_that_was_taken_down_is_refused_with_words(tmp_path):
+    """Whoever put the notice there: at worst a device keeps silent."""
+    directory = publish(tmp_path, make_package())
+    (directory / "withdrawn.json").write_text("{}")
+    with pytest.raises(InvalidParameter, match="no longer takes reports on it; do not report"):
+        read_package(directory, PUBLIC_KEY)
 
 
 def resign(directory: Path, message: bytes) -> None:

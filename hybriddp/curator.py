@@ -1,0 +1,116 @@
+"""What a curator states about its ledger in a collection package; devices count with it.
+
+Standard library only.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from hybriddp.errors import require
+from hybriddp.params import Budget, Number, exact, shown
+
+# What a package asks of the devices of people whose searches the curator has already.
+OPTED_IN_PEOPLE = "stay silent"
+
+_HASH = re.compile(r"[0-9a-f]{64}")
+# SQLite numbers its rows below this.
+_MAX_SEQ = 2**63
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A sum of budgets: like one, but possibly nothing, or more than any one release may ask."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+    def __init__(self, epsilon: Number = 0, delta: Number = 0) -> None:
+        object.__setattr__(self, "epsilon", exact(epsilon, "epsilon"))
+        object.__setattr__(self, "delta", exact(delta, "delta"))
+        require(
+            self.epsilon >= 0 and self.delta >= 0,
+            "a loss must be at least 0",
+            "a negative number",
+            "add up what was spent",
+        )
+
+    @classmethod
+    def of(cls, budget: Budget) -> "Loss":
+        """Return one budget as a sum."""
+        return cls(budget.epsilon, budget.delta)
+
+    @classmethod
+    def total(cls, losses: Iterable["Loss"]) -> "Loss":
+        """Add up."""
+        spent = list(losses)
+        return cls(
+            sum((loss.epsilon for loss in spent), Fraction(0)),
+            sum((loss.delta for loss in spent), Fraction(0)),
+        )
+
+    def __add__(self, other: "Loss") -> "Loss":
+        return Loss.total((self, other))
+
+    def or_more(self, other: "Loss") -> "Loss":
+        """Return what is at least both."""
+        return Loss(max(self.epsilon, other.epsilon), max(self.delta, other.delta))
+
+    def fits(self, cap: Budget) -> bool:
+        """Whether this is within a cap."""
+        return self.epsilon <= cap.epsilon and self.delta <= cap.delta
+
+    def left_of(self, cap: Budget) -> "Loss":
+        """Return what is left of a cap."""
+        nothing = Fraction(0)
+        return Loss(max(cap.epsilon - self.epsilon, nothing), max(cap.delta - self.delta, nothing))
+
+    def __str__(self) -> str:
+        return f"({_short(self.epsilon)}, {_short(self.delta)})"
+
+
+def _short(number: Fraction) -> str:
+    # Compared before it is printed: Python refuses to print integers of some thousand digits.
+    is_short = max(number.numerator, number.denominator) < 10**24
+    return str(number) if is_short else f"about {shown(number)}"
+
+
+@dataclass(frozen=True, slots=True)
+class CuratorStatement:
+    """The ledger's head when the package was made, and the most that anybody was charged in it.
+
+    `lifetime_cap` bounds everything that the ledger ever charged one person; None says that there
+    is no such bound, because the budget refills.
+    """
+
+    ledger_seq: int
+    ledger_hash: str
+    lifetime_cap: Loss | None
+
+    def __post_init__(self) -> None:
+        is_head = (
+            type(self.ledger_seq) is int
+            and 1 <= self.ledger_seq < _MAX_SEQ
+            and isinstance(self.ledger_hash, str)
+            and _HASH.fullmatch(self.ledger_hash) is not None
+        )
+        require(
+            is_head,
+            "ledger must be a row's number and its hash of 64 hexadecimal digits",
+            "something else",
+            "fetch a package that the curator published",
+        )
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of package.json that state it."""
+        cap = self.lifetime_cap
+        return {
+            "ledger": {"seq": self.ledger_seq, "hash": self.ledger_hash},
+            "lifetime_cap": cap and {"epsilon": str(cap.epsilon), "delta": str(cap.delta)},
+            "opted_in_people": OPTED_IN_PEOPLE,
+        }
+
+
+STATEMENT_KEYS = {"ledger", "lifetime_cap", "opted_in_people"}

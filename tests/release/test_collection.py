@@ -1,0 +1,387 @@
+"""What devices are shown: only what was settled, by people who were named, under a known ledger."""
+
+import hashlib
+import json
+import shutil
+
+import pytest
+from pydantic import ValidationError
+
+from flows import list_sign_off
+from flows.sign_off import SignOff
+from hybriddp.client import Client
+from hybriddp.curator import Loss
+from hybriddp.device import Device, ReportRefused
+from hybriddp.package import canonical_json, read_package
+from tasks import collection, draws, steps
+from tasks.checks import VerificationFailed
+from tasks.groups import CLIENTS, HISTOGRAM
+from tasks.home import Home
+from tasks.keys import read_public_key
+from tasks.ledger import Ledger, LedgerCorrupt
+from tasks.ledger_rules import Kind
+from tasks.left_out import LEFT_OUT_FILE, seal_list, settle_list
+from tasks.log_files import BadInput
+from tasks.policy import Policy, set_policy
+from tasks.processing import published_listing
+from tasks.quality import GateRefused
+from tasks.refusals import BudgetRefused
+from tasks.request import ReleaseRequest
+from tasks.run import identify, release_id_of
+from tasks.steps import run_release
+from tasks.verify import verify_publication
+from tests.homes import new_home
+from tests.release.support import (
+    QUERIES,
+    files_below,
+    request_by_column,
+    request_for,
+    sealed_groups,
+    write_log,
+)
+
+pytestmark = pytest.mark.usefixtures("gates_waived")
+PEOPLE = [str(number) for number in range(240)]
+OPTED_IN = PEOPLE[:200]
+BLOCKED = QUERIES[0]
+STRATEGIES = [{}, {"strategy": "paper"}, {"headlist_user_fraction": 1.0}]
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    """A log that says who opted in."""
+    return write_log(tmp_path_factory.mktemp("log") / "log.tsv", PEOPLE, OPTED_IN)
+
+
+def device_request(log, **settings) -> ReleaseRequest:
+    usual = {"clients": "reports", "optin_fraction": None, "min_agreement": 0}
+    return request_by_column(log, **usual | settings)
+
+
+def blocklist(root, *queries: str):
+    path = root / "blocklist"
+    path.write_text("\n".join(queries) + "\n")
+    return path
+
+
+def package_of(home: Home):
+    [folder] = (home.public / "collections").iterdir()
+    return read_package(folder, read_public_key(home.public / "signing.pub"))
+
+
+def send(run, n_devices: int = 20):
+    """Write reports as devices would send them."""
+    package = package_of(run.home)
+    client = Client(package.head_list_mapping(), package.params)
+    lines = [
+        canonical_json(
+            {
+                "release_id": package.release_id,
+                "nonce": f"{number:032x}",
+                "cells": client.report([("news", "http://news.com")]),
+            }
+        )
+        for number in range(n_devices)
+    ]
+    path = run.home.root / "reports"
+    path.write_bytes(b"".join(lines))
+    return path
+
+
+# --- who opted in -------------------------------------------------------------------------------
+
+
+def test_a_log_in_which_nobody_is_named_is_refused_before_anything_is_paid(log, home):
+    request = request_for(log, clients="reports", optin_fraction=None)
+    with pytest.raises(BadInput, match=r"--everybody-opted-in.* Nobody was charged"):
+        identify(request, home)
+    assert not home.ledger.exists() or not Ledger(home.ledger).attempts(
+        release_id_of(request, home)
+    )
+    for named in (
+        device_request(log),
+        request.model_copy(update={"everybody_opted_in": True}),
+    ):
+        identify(named, home)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"clients": "reports", "optin_fraction": 0.05}, "leave it out, and name them by a roster"),
+        ({"everybody_opted_in": True}, "everybody_opted_in is for clients 'reports'"),
+        ({"clients": "reports", "everybody_opted_in": True, "roster": "r.csv"}, "leave it out"),
+    ],
+)
+def test_settings_that_would_be_ignored_are_refused(log, settings, words):
+    with pytest.raises(ValidationError, match=words):
+        ReleaseRequest(log=log, epoch="2026-W46", **settings)
+
+
+def test_releases_keep_the_ids_that_version_0_1_0_gave_them(log):
+    """Who opted in stands in the id, in the same words as before."""
+    for settings, words in (
+        ({}, "hash 1/20"),
+        ({"optin_fraction": 0.05}, "hash 1/20"),
+        ({"clients": "reports"}, "everybody in the log"),
+        ({"clients": "reports", "everybody_opted_in": True}, "everybody in the log"),
+    ):
+        request = ReleaseRequest(log=log, epoch="2026-W46", **settings)
+        assert request.measurement_parameters()["optin"] == words
+
+
+def test_one_human_is_in_the_log_or_behind_a_device_never_in_both(log, home, root):
+    """Every person has a device; those who opted in told it so before they were in the log."""
+    run = identify(device_request(log), home)
+    assert run_release(run) is None
+    [folder] = (home.public / "collections").iterdir()
+    key, cap = read_public_key(home.public / "signing.pub"), Loss(12, "1e-4")
+    sample = [*OPTED_IN[:10], *PEOPLE[-10:]]
+    silent, reported = set(), set()
+    for person in sample:
+        device = Device(root / f"account-{person}", key)
+        if person in OPTED_IN:
+            device.opt_in(run.epoch.start, cap)
+        try:
+            device.report(folder, [])
+            reported.add(person)
+        except ReportRefused:
+            silent.add(person)
+    assert silent == set(OPTED_IN[:10])
+    assert reported == set(PEOPLE[-10:])
+    assert len(sealed_groups(home, run)) == len(OPTED_IN), "the others are charged by their device"
+    assert package_of(home).curator.lifetime_cap == cap
+
+
+# --- what devices see ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=str)
+def test_a_package_names_no_blocked_query_and_the_release_verifies(log, home, root, strategy):
+    settings = {"blocklist": blocklist(root, BLOCKED.upper(), "never searched"), **strategy}
+    run = identify(device_request(log, **settings), home)
+    assert run_release(run) is None
+    assert sorted(dict(package_of(home).head_list)) == sorted(set(QUERIES) - {BLOCKED})
+    for path, data in files_below(home.public).items():
+        assert BLOCKED.encode() not in data, path
+    # Sealed once: another blocklist, or none, changes nothing of the list.
+    shown = files_below(home.public)
+    for other in (None, blocklist(root, *QUERIES)):
+        again = identify(device_request(log, **settings | {"blocklist": other}), home)
+        assert run_release(again) is None
+        assert files_below(home.public) == shown
+    blocklist(root, BLOCKED)
+    folder = run_release(identify(device_request(log, **settings, reports=send(run)), home))
+    rows = (folder / "trends.jsonl").read_text().splitlines()
+    assert sorted(json.loads(row)["query"] for row in rows) == sorted(set(QUERIES) - {BLOCKED})
+    for path, data in files_below(home.public).items():
+        assert BLOCKED.encode() not in data, path
+    verify_publication(home, folder, read_public_key(home.public / "signing.pub"))
+
+
+def test_the_decision_is_salted_and_verify_compares_it(log, home, root):
+    run = identify(device_request(log, blocklist=blocklist(root, BLOCKED)), home)
+    run_release(run)
+    folder = run_release(identify(device_request(log, reports=send(run)), home))
+    named = json.loads((folder / "manifest.json").read_bytes())["measurements"]["listed"]
+    file = run.folder / LEFT_OUT_FILE
+    decision = json.loads(file.read_bytes())
+    assert hashlib.sha256(file.read_bytes()).hexdigest() == named
+    assert decision["left_out"] == [BLOCKED]
+    assert len(bytes.fromhex(decision["salt"])) == 32
+    for guess in ({"left_out": [BLOCKED]}, {"left_out": [BLOCKED], "salt": ""}):
+        assert hashlib.sha256(canonical_json(guess)).hexdigest() != named
+    file.write_bytes(canonical_json(decision | {"left_out": []}))
+    with pytest.raises(VerificationFailed, match="not the decision"):
+        verify_publication(home, folder, read_public_key(home.public / "signing.pub"))
+
+
+def test_nothing_is_measured_on_a_list_that_nobody_settled(log, home, monkeypatch):
+    monkeypatch.setattr(steps, "settle_list", lambda _: None)
+    run = identify(device_request(log), home)
+    with pytest.raises(BadInput, match="was not settled"):
+        run_release(run)
+    assert not run.state.has(Kind.DRAW_STARTED, HISTOGRAM)
+    without_t = identify(device_request(log, headlist_user_fraction=1.0, pay_again=True), home)
+    with pytest.raises(BadInput, match="was not settled"):
+        run_release(without_t)
+    assert not (home.public / "collections").exists()
+
+
+def test_who_settles_second_finds_what_was_settled(log, home, root):
+    run = identify(device_request(log, blocklist=blocklist(root, BLOCKED)), home)
+    for step in (steps.ingest, steps.choose_cohorts, steps.reserve, steps.draw_head_list):
+        step(run)
+    settle_list(run)
+    sealed = run.state.find(Kind.LISTED)
+    seal_list(run, QUERIES, is_signed_off=False)  # a run that decided at the same time
+    assert run.state.find(Kind.LISTED) == sealed
+    assert BLOCKED not in published_listing(run).listed_queries
+    (run.folder / LEFT_OUT_FILE).unlink()  # as if killed before it was written
+    settle_list(run)
+    assert json.loads((run.folder / LEFT_OUT_FILE).read_bytes())["left_out"] == [BLOCKED]
+
+
+# --- sign-off -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def found(log, home, root):
+    """A release that waits for the sign-off of its list."""
+    request = device_request(log, sign_off=True, blocklist=blocklist(root, BLOCKED))
+    run = identify(request, home)
+    for step in (steps.ingest, steps.choose_cohorts, steps.reserve, steps.draw_head_list):
+        step(run)
+    return run
+
+
+def go_on(run) -> None:
+    for step in (steps.settle_list, steps.draw_optin_histogram, steps.publish_package):
+        step(run)
+
+
+def test_devices_see_nothing_before_somebody_approved(found):
+    with pytest.raises(BadInput, match="must be signed off before devices are asked"):
+        go_on(found)
+    with pytest.raises(BadInput, match="needs a terminal"):
+        list_sign_off.wait_for_list_sign_off(found)
+    assert not (found.home.public / "collections").exists()
+    assert not found.state.has(Kind.DRAW_STARTED, HISTOGRAM)
+
+
+def test_whoever_approves_sees_the_list_without_what_is_blocked(found, root, monkeypatch, capsys):
+    def confirm(_, err):
+        blocklist(root, "nothing")  # changed after it was shown
+        return err
+
+    monkeypatch.setattr(list_sign_off.sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr(list_sign_off.typer, "confirm", confirm)
+    list_sign_off.wait_for_list_sign_off(found)
+    shown = capsys.readouterr().err
+    assert all((query in shown) == (query != BLOCKED) for query in QUERIES)
+    assert "everybody who was reserved stays charged" in shown.replace("\n", " ")
+    row = found.state.find(Kind.LISTED)
+    assert (row.payload["left_out"], row.payload["signed_off"]) == ([BLOCKED], True)
+    go_on(found)
+    assert BLOCKED not in dict(package_of(found.home).head_list)
+    monkeypatch.setattr(list_sign_off.typer, "confirm", None)  # nobody is asked again
+    list_sign_off.wait_for_list_sign_off(found)
+
+
+def test_a_refused_list_is_withheld_with_nothing_public_and_nothing_more_drawn(found, monkeypatch):
+    refusal = SignOff(approve=False, reason="a test")
+    monkeypatch.setattr(list_sign_off, "_ask_in_the_terminal", lambda *_: refusal)
+    with pytest.raises(GateRefused, match="everybody who was reserved stays charged"):
+        list_sign_off.wait_for_list_sign_off(found)
+    assert found.state.has(Kind.WITHHELD)
+    assert not found.state.has(Kind.DRAW_STARTED, HISTOGRAM)
+    assert not (found.home.public / "collections").exists()
+    with pytest.raises(BudgetRefused, match="was withheld"):
+        identify(found.request, found.home)
+    found.ledger.verify()
+
+
+# --- the ledger's head --------------------------------------------------------------------------
+
+
+def test_a_package_carries_the_ledgers_head_and_is_the_same_whenever_it_is_made(log, home):
+    run = identify(device_request(log), home)
+    run_release(run)
+    folder = home.collection(run.release_id)
+    made, stated = files_below(folder), package_of(home).curator
+    drawn = run.state.find(Kind.DRAWN, HISTOGRAM)
+    assert (stated.ledger_seq, stated.ledger_hash) == (drawn.seq, drawn.hash)
+    assert stated.lifetime_cap == Loss(12, "1e-4")
+    set_policy(run.ledger, Policy.of(20, "1e-3", 7))
+    shutil.rmtree(folder)
+    assert run_release(run) is None
+    assert files_below(folder) == made
+
+
+def test_the_stated_cap_is_the_largest_that_anybody_was_charged_under(log, home):
+    set_policy(identify(device_request(log), home).ledger, Policy.of(6, "1e-3", None))
+    first = identify(device_request(log), home)
+    run_release(first)
+    assert package_of(home).curator.lifetime_cap == Loss(6, "1e-3")
+    shutil.rmtree(home.public / "collections")
+    set_policy(first.ledger, Policy.of(5, "1e-5", None))
+    second = identify(device_request(log, epoch="2026-W45", epsilon=1.0, delta=1e-6), home)
+    entries = first.ledger.entries()
+    assert collection.lifetime_cap(entries) == Loss(6, "1e-3")
+    set_policy(first.ledger, Policy.of(9, "1e-2", 30))
+    run_release(second)
+    assert package_of(home).curator.lifetime_cap is None
+
+
+def test_a_package_that_was_taken_down_or_is_not_needed_is_not_made_again(log, home):
+    run = identify(device_request(log), home)
+    run_release(run)
+    folder = home.collection(run.release_id)
+    reports = send(run)
+    kept = files_below(folder)
+    for name in kept:
+        (folder / name).unlink()
+    (folder / "withdrawn.json").write_text("{}")
+    assert run_release(run) is None
+    assert list(files_below(folder)) == ["withdrawn.json"]
+    shutil.rmtree(folder)
+    assert run_release(identify(device_request(log, reports=reports), home)) is not None
+    assert run.state.has(Kind.DRAWN, CLIENTS)
+    shutil.rmtree(folder)
+    assert run_release(run) is not None
+    assert not folder.exists()
+
+
+def test_another_package_in_its_place_is_refused(log, home):
+    run = identify(device_request(log), home)
+    run_release(run)
+    path = home.collection(run.release_id) / "package.json"
+    path.write_bytes(path.read_bytes().replace(b'"maps"', b'"mops"'))
+    with pytest.raises(LedgerCorrupt, match="holds another package"):
+        run_release(run)
+
+
+# --- homes of version 0.1.0 ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def old_home(log, root, monkeypatch) -> Home:
+    """A home that version 0.1.0 left at COLLECTING: no LISTED row, a package of schema 2."""
+    home = new_home(root / "old")
+    with monkeypatch.context() as patch:
+        patch.setattr(steps, "settle_list", lambda _: None)
+        for module in (draws, collection):
+            patch.setattr(module, "require_settled", lambda _: None)
+        patch.setattr(collection, "_statement", lambda _: None)
+        run_release(identify(everybody(log, everybody_opted_in=True), home))
+    assert package_of(home).curator is None
+    return home
+
+
+def everybody(log, **settings) -> ReleaseRequest:
+    return request_for(log, **{"clients": "reports", "optin_fraction": None, "min_agreement": 0}
+                       | settings)  # fmt: skip
+
+
+def test_what_version_0_1_0_left_collecting_goes_on_with_the_same_command(log, old_home):
+    run = identify(everybody(log), old_home)
+    before = files_below(old_home.public)
+    assert run_release(run) is None
+    assert files_below(old_home.public) == before
+    assert not run.state.has(Kind.LISTED)
+    folder = run_release(identify(everybody(log, reports=send(run)), old_home))
+    manifest = json.loads((folder / "manifest.json").read_bytes())
+    assert set(manifest["measurements"]) == {"S", "T", "C"}
+    verify_publication(old_home, folder, read_public_key(old_home.public / "signing.pub"))
+
+
+def test_what_version_0_1_0_drew_is_not_named_to_devices_against_somebodys_will(
+    log, old_home, root
+):
+    shutil.rmtree(old_home.public / "collections")  # as if it had died before the package
+    for settings in ({"sign_off": True}, {"blocklist": blocklist(root, BLOCKED)}):
+        with pytest.raises(BadInput, match="could not leave queries out"):
+            run_release(identify(everybody(log, **settings), old_home))
+        assert not (old_home.public / "collections").exists()
+    assert run_release(identify(everybody(log), old_home)) is None
+    assert package_of(old_home).curator is not None

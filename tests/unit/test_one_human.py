@@ -1,0 +1,434 @@
+"""One human is on one side at a time: in a curator's log, or behind their device, never in both."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybriddp import device as module
+from hybriddp.client import Client
+from hybriddp.curator import CuratorStatement, Loss
+from hybriddp.device import AccountCorrupt, BudgetExceeded, Device, ReportRefused
+from hybriddp.device_account import AccountFile
+from hybriddp.package import signed_bytes
+from hybriddp.params import BlenderParams, Budget
+from hybriddp.periods import days_of
+from tasks.epochs import Epoch
+from tests.unit.test_device import Crash, package_of_week, spent, with_hash
+from tests.unit.test_package import PUBLIC_KEY, STATEMENT, make_package, publish
+
+TODAY = date(2026, 11, 17)
+CAP = Loss(12, "1e-4")
+ROOMY = Budget(24, "1e-3")  # room for a curator's cap of 12 and for reports
+OTHER_KEY = Ed25519PrivateKey.from_private_bytes(bytes(32))
+
+
+@pytest.fixture
+def state(tmp_path) -> Path:
+    return tmp_path / "account"
+
+
+@pytest.fixture
+def week(tmp_path):
+    """Publish the package of a week of 2026 and return its directory."""
+
+    def publish_week(number: int, **changes) -> Path:
+        fields = {"epoch": f"2026-W{number:02d}", "release_id": f"{number:016x}"} | changes
+        return publish(Path(tempfile.mkdtemp(dir=tmp_path)), make_package(**fields))
+
+    return publish_week
+
+
+def opt_ins(state: Path) -> tuple:
+    return AccountFile(state).read().opt_ins
+
+
+def test_device_of_an_opted_in_person_stays_silent_whoever_asks(state, week):
+    """Also on packages of version 0.1.0, on epochs long ago, and with another key of a curator."""
+    device = Device(state, PUBLIC_KEY, cap=ROOMY)
+    assert device.opt_in(TODAY, CAP) == TODAY
+    before = state.read_bytes()
+    foreign = week(3)
+    data = (foreign / "package.json").read_bytes()
+    (foreign / "package.sig").write_bytes(OTHER_KEY.sign(signed_bytes(data)))
+    rekeyed = Device(state, OTHER_KEY.public_key().public_bytes_raw(), cap=ROOMY)
+    for asked, directory in (
+        (device, week(50)), (device, week(1)), (device, week(2, curator=None)), (rekeyed, foreign),
+    ):  # fmt: skip
+        with pytest.raises(ReportRefused, match=r"opted in.* stays silent"):
+            asked.report(directory, [("a rare disease", "")])
+    assert state.read_bytes() == before
+
+
+def test_what_was_reported_before_is_sent_again_and_the_next_epoch_is_the_curators(state, week):
+    device = Device(state, PUBLIC_KEY, cap=ROOMY)
+    line = device.report(week(46), [])
+    later = device.report(week(50), [])  # a curator may name any epoch
+    assert device.opt_in(TODAY, CAP) == date(2026, 12, 14) == days_of("2026-W51")[0]
+    assert device.report(week(46), []) == line
+    assert device.report(week(50), []) == later
+    assert device.opt_in(TODAY + timedelta(days=100), CAP) == date(2026, 12, 14), "asked again"
+    assert len(opt_ins(state)) == 1
+
+
+def test_after_opting_out_the_device_reports_on_epochs_that_begin_later(state, week):
+    device = Device(state, PUBLIC_KEY, cap=ROOMY)
+    device.opt_in(TODAY, CAP)
+    assert device.opt_out(date(2026, 11, 25)) == date(2026, 11, 25)  # in week 48
+    assert device.opt_out(date(2026, 12, 25)) == date(2026, 11, 25), "nothing to leave"
+    for directory in (week(46), week(47), week(48), week(51, epoch="2026-11"),
+                      week(52, epoch="2026-11-25"), week(53, epoch="some-day")):  # fmt: skip
+        with pytest.raises(ReportRefused, match="was opted in until 2026-11-25"):
+            device.report(directory, [])
+    device.report(week(49), [])
+    device.report(week(54, epoch="2026-11-26"), [])
+    device.report(week(55, epoch="2026-12"), [])
+    assert spent(state) == 12
+    with pytest.raises(BudgetExceeded, match=r"what curators may have charged \(12, 1/10000\)"):
+        device.report(week(1, epoch="2027-W01"), [])
+
+
+def test_a_clock_that_went_back_does_not_shorten_an_opt_in(state):
+    device = Device(state, PUBLIC_KEY)
+    device.opt_in(TODAY, CAP)
+    assert device.opt_out(date(1970, 1, 1)) == TODAY
+
+
+def test_both_sides_together_keep_one_cap_for_life(state, week):
+    """With the default caps whoever reported cannot opt in, and whoever opted in never reports."""
+    device = Device(state, PUBLIC_KEY)
+    device.opt_in(TODAY, CAP)
+    device.opt_out(TODAY)
+    with pytest.raises(BudgetExceeded, match=r"remaining \(0, 0\)"):
+        device.report(week(50), [])
+    other = Device(state.with_name("other"), PUBLIC_KEY)
+    other.report(week(46), [])
+    before = state.with_name("other").read_bytes()
+    for cap in (CAP, Loss("8.000000001"), Loss(8, "9.1e-5"), None):
+        with pytest.raises(BudgetExceeded, match="opting in must fit"):
+            other.opt_in(TODAY, cap)
+    assert state.with_name("other").read_bytes() == before
+    other.opt_in(TODAY, Loss(8, "9e-5"))
+
+
+def test_whoever_is_in_the_log_anyway_can_silence_the_device(state, week):
+    device = Device(state, PUBLIC_KEY)
+    device.report(week(46), [])
+    device.opt_in(TODAY, None, even_beyond_cap=True)
+    with pytest.raises(ReportRefused, match="stays silent"):
+        device.report(week(47), [])
+    device.opt_out(TODAY)
+    with pytest.raises(BudgetExceeded, match="has no bound for life"):
+        Device(state, PUBLIC_KEY, cap=Budget(50)).report(week(50), [])
+
+
+def test_the_larger_of_what_was_known_and_what_the_package_states_counts(state, week):
+    device = Device(state, PUBLIC_KEY, cap=Budget(16, "1e-3"))
+    device.opt_in(TODAY, Loss(4, "1e-5"))
+    device.opt_out(TODAY)
+    raised = replace(STATEMENT, lifetime_cap=Loss(13, "1e-5"))
+    with pytest.raises(BudgetExceeded, match=r"charged \(13, 1/100000\)"):
+        device.report(week(50, curator=raised), [])
+    lowered = replace(STATEMENT, lifetime_cap=Loss(1, "1e-3"))
+    with pytest.raises(BudgetExceeded, match=r"charged \(4, 1/1000\)"):
+        device.report(week(50, curator=lowered), [])
+    device.report(week(50), [])  # 12 as before
+    assert spent(state) == 4
+    # Another curator keeps another account of the person: both count.
+    other = Device(state, OTHER_KEY.public_key().public_bytes_raw(), cap=Budget(16, "1e-3"))
+    with pytest.raises(BudgetExceeded, match=r"charged \(16, "):
+        other.opt_in(TODAY, CAP)
+    # The same one keeps one account, however often the person comes and goes.
+    device.opt_in(TODAY, CAP)
+
+
+def test_accounts_of_version_0_1_0_are_read(state, week):
+    line = Device(state, PUBLIC_KEY).report(week(46, curator=None), [])
+    body = state.read_bytes().partition(b"\n")[2]
+    old = body.replace(b'"opt_ins":[],"schema_version":2', b'"schema_version":1')
+    assert old != body
+    state.write_bytes(with_hash(old))
+    assert Device(state, PUBLIC_KEY).report(week(46, curator=None), []) == line
+    assert spent(state) == 4
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'"until":null', b'"until":"yesterday"'),
+        (b'"until":null', b'"until":7'),
+        (b'"since":"2026-11-17"', b'"since":null'),
+        (b'"epsilon":"12"', b'"epsilon":"-12"'),
+        (b'"lifetime_cap":{"delta":"1/10000","epsilon":"12"}', b'"lifetime_cap":[]'),
+        (b'"opt_ins":[{', b'"opt_ins":["silent",{'),
+        (b'"schema_version":2', b'"schema_version":1'),
+    ],
+)
+def test_account_with_a_damaged_opt_in_refuses(state, week, old, new):
+    Device(state, PUBLIC_KEY).opt_in(TODAY, CAP)
+    body = state.read_bytes().partition(b"\n")[2]
+    assert old in body
+    state.write_bytes(with_hash(body.replace(old, new)))
+    for act in (lambda d: d.report(week(46), []), lambda d: d.opt_in(TODAY, CAP),
+                lambda d: d.opt_out(TODAY)):  # fmt: skip
+        with pytest.raises(AccountCorrupt):
+            act(Device(state, PUBLIC_KEY))
+
+
+def test_days_of_an_epoch_are_those_of_the_curator():
+    for first in (date(2024, 1, 1), date(2026, 12, 31), date(2027, 1, 1)):
+        for ahead in range(400):
+            day = first + timedelta(days=ahead)
+            year, number, _ = day.isocalendar()
+            for text in (f"{year}-W{number:02d}", f"{day:%Y-%m}", f"{day}"):
+                start, end = days_of(text)
+                assert start == Epoch.parse(text).start
+                assert start <= day <= end
+                assert days_of(f"{end + timedelta(days=1)}")[0] > end
+    for text in (
+        "2026-W54",
+        "2026-13",
+        "2026-02-30",
+        "2026-W1",
+        "2026",
+        "9999-W53",
+        "",
+        "\uff12026-11",
+    ):
+        assert days_of(text) is None
+
+
+DYING = """
+import os, sys
+from datetime import date
+from hybriddp.curator import Loss
+from hybriddp.device import Device
+when, state, key = sys.argv[1:]
+replace = os.replace
+def die(*paths):
+    if when == "after":
+        replace(*paths)
+    os._exit(9)
+os.replace = die
+Device(state, bytes.fromhex(key)).opt_in(date(2026, 11, 17), Loss(12, "1e-4"))
+"""
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_killed_opt_in_is_there_or_not_and_can_be_asked_again(state, when):
+    command = [sys.executable, "-c", DYING, when, state, PUBLIC_KEY.hex()]
+    assert subprocess.run(command, timeout=60, check=False).returncode == 9
+    assert len(opt_ins(state)) == (when == "after")
+    Device(state, PUBLIC_KEY).opt_in(TODAY, CAP)
+    assert [o.lasts for o in opt_ins(state)] == [True]
+
+
+def test_opting_in_and_out_is_durable_before_it_is_answered(state, monkeypatch):
+    synced, fsync = [], os.fsync
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(fsync(descriptor)))
+    device = Device(state, PUBLIC_KEY)
+    for act in (lambda: device.opt_in(TODAY, CAP), lambda: device.opt_out(TODAY)):
+        synced.clear()
+        act()
+        assert len(synced) == 2, "the file and its directory"
+
+
+KINDS = {"week": lambda d: "{}-W{:02d}".format(*d.isocalendar()[:2]),
+         "month": lambda d: f"{d:%Y-%m}", "day": str}  # fmt: skip
+
+
+@dataclass
+class World:
+    """One human with a device, and a curator that keeps its own cap, as a ledger would."""
+
+    folder: Path
+    cap: Budget
+    curator_cap: Loss
+    today: date = TODAY
+    is_enrolled: bool = False
+    charged: Fraction = Fraction(0)
+    releases: list[tuple[Path, Fraction]] = field(default_factory=list)
+    in_log: set[int] = field(default_factory=set)
+    reported: set[int] = field(default_factory=set)
+    asked: int | None = None
+    dies: str | None = None
+
+    @property
+    def device(self) -> Device:
+        return Device(self.folder / "account", PUBLIC_KEY, cap=self.cap, verify=lambda *_: True)
+
+    def release(self, kind: str, epsilon: int) -> None:
+        """Reserve the newest period that is over, with the human if enrolled; publish it."""
+        day = self.today
+        while days_of(KINDS[kind](day))[1] >= self.today:
+            day -= timedelta(days=1)
+        number = len(self.releases)
+        if self.is_enrolled and self.charged + epsilon <= self.curator_cap.epsilon:
+            self.in_log.add(number)
+            self.charged += epsilon
+        package = package_of_week(
+            1, epsilon, release_id=f"{number:016x}", epoch=KINDS[kind](day), product=f"p{number}",
+            curator=CuratorStatement(number + 1, "0" * 64, self.curator_cap),
+        )  # fmt: skip
+        self.releases.append((publish(self.folder / str(number), package), Fraction(epsilon)))
+
+    def ask(self, number: int) -> None:
+        if number < len(self.releases):
+            self.asked = number
+            self.device.report(self.releases[number][0], [("news", "")])
+
+    def opt_in(self) -> None:
+        self.device.opt_in(self.today, self.curator_cap)
+        self.is_enrolled = True  # the device first
+
+    def opt_out(self) -> None:
+        self.is_enrolled = False  # the curator first
+        self.device.opt_out(self.today)
+
+    def die_if(self, here: str) -> None:
+        if self.dies == here:
+            raise Crash
+
+
+ACTIONS = st.one_of(
+    st.tuples(st.just("wait"), st.sampled_from([1, 5, 30])),
+    st.tuples(st.just("release"), st.sampled_from(sorted(KINDS)), st.sampled_from([1, 4])),
+    st.tuples(st.just("ask"), st.integers(0, 7)),
+    st.tuples(st.just("opt_in")),
+    st.tuples(st.just("opt_out")),
+)
+DEATHS = st.sampled_from([None, None, None, "before", "after", "draw"])
+
+
+def live(world: World, history: list) -> None:
+    """Let all of it happen, each act dying somewhere or nowhere."""
+    stored, drawn = os.replace, Client.report
+
+    def mortal_replace(source, target) -> None:
+        world.die_if("before")
+        stored(source, target)
+        world.die_if("after")
+
+    def mortal_draw(client, records) -> list[int]:
+        world.reported.add(world.asked)
+        world.die_if("draw")
+        return drawn(client, records)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)  # durability has its own tests
+        patch.setattr(os, "replace", mortal_replace)
+        patch.setattr(Client, "report", mortal_draw)
+        for (act, *arguments), world.dies in history:
+            try:
+                if act == "wait":
+                    world.today += timedelta(days=arguments[0])
+                else:
+                    getattr(world, act)(*arguments)
+            except (Crash, ReportRefused):
+                pass
+
+
+@given(
+    st.lists(st.tuples(ACTIONS, DEATHS), max_size=25),
+    st.sampled_from([(12, 12), (24, 12), (13, 12), (12, 4)]),
+)
+def test_no_history_puts_one_human_into_two_groups_or_beyond_one_cap(history, caps):
+    """The promise of both sides together: per release one group, over a life one cap."""
+    with tempfile.TemporaryDirectory() as folder:
+        world = World(Path(folder), Budget(caps[0], "1e-2"), Loss(caps[1], "1e-3"))
+        live(world, history)
+        assert not world.in_log & world.reported, "one release counted a human twice"
+        total = world.charged + spent(world.folder / "account")
+        assert total <= caps[0]
+        assert total >= sum(world.releases[n][1] for n in world.in_log | world.reported)
+
+
+SWITCHES = [
+    [("opt_in",), ("wait", 5), ("release", "week", 4), ("ask", 0)],
+    [("opt_in",), ("wait", 30), ("release", "day", 4), ("opt_out",), ("ask", 0), ("wait", 30),
+     ("release", "day", 4), ("ask", 1)],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("defect", "cap", "history"),
+    [
+        ("not recorded", 16, SWITCHES[0]),
+        ("from the next epoch on", 16, SWITCHES[0]),
+        ("forgotten when left", 16, SWITCHES[1]),
+        ("caps apart", 12, [*SWITCHES[0], *[("release", "day", 4), ("wait", 1)] * 3, ("opt_out",),
+                        ("wait", 30), ("release", "day", 4), ("ask", 4)]),
+    ],
+)  # fmt: skip
+def test_the_check_of_histories_sees_planted_defects(tmp_path, monkeypatch, defect, cap, history):
+    assert not is_broken(tmp_path / "sound", cap, history)
+    write, own_side = AccountFile.write, module._require_own_side
+
+    def only_charges(file, account) -> None:
+        write(file, replace(account, opt_ins=()))
+
+    def later_epochs_only(package, account) -> None:
+        days = days_of(package.epoch)
+        if any(o.lasts and days[1] > o.since for o in account.opt_ins):
+            own_side(package, account)
+
+    def while_it_lasts(package, account) -> None:
+        lasting = tuple(o for o in account.opt_ins if o.lasts)
+        own_side(package, replace(account, opt_ins=lasting))
+
+    if defect == "not recorded":
+        monkeypatch.setattr(AccountFile, "write", only_charges)
+    elif defect == "from the next epoch on":
+        monkeypatch.setattr(module, "_require_own_side", later_epochs_only)
+    elif defect == "forgotten when left":
+        monkeypatch.setattr(module, "_require_own_side", while_it_lasts)
+    else:
+        monkeypatch.setattr(module.Account, "charged_elsewhere", lambda *_: Loss())
+    assert is_broken(tmp_path / "defect", cap, history)
+
+
+def is_broken(folder: Path, cap: int, history: list) -> bool:
+    """Whether a history breaks the promise."""
+    folder.mkdir()
+    world = World(folder, Budget(cap, "1e-2"), Loss(12, "1e-3"))
+    live(world, [(act, None) for act in history])
+    total = world.charged + spent(world.folder / "account")
+    return bool(world.in_log & world.reported) or total > cap
+
+
+def test_reports_ask_for_a_bounded_number_of_cells(state, week, monkeypatch):
+    """A hostile list with a tiny epsilon would fill the device's disk, report by report."""
+    monkeypatch.setattr(module, "MAX_REPORTED_CELLS", 100)
+    params = BlenderParams("1/1000", strategy="high-utility", max_head_size=300)
+    for n_queries, is_refused in ((300, True), (150, False)):
+        listed = tuple((f"q{number}", ()) for number in range(n_queries))
+        directory = week(n_queries, params=params, head_list=listed)
+        if is_refused:
+            with pytest.raises(ValueError, match="must name at most 100 cells"):
+                Device(state, PUBLIC_KEY).report(directory, [])
+            assert not state.exists()
+        else:
+            line = Device(state, PUBLIC_KEY).report(directory, [])
+            assert 70 < len(json.loads(line)["cells"]) <= 100
+
+
+def test_refusal_can_be_printed_whatever_numbers_a_package_holds(state, week):
+    """Sums of fractions with long denominators have more digits than Python prints."""
+    device = Device(state, PUBLIC_KEY, cap=Budget(1, "1e-4"))
+    for number in range(1, 7):
+        denominator = 10**900 + number
+        params = BlenderParams(Fraction(10**899, denominator), "1e-5")
+        device.report(week(number, params=params), [])
+    with pytest.raises(BudgetExceeded, match=r"about 0\.6") as caught:
+        device.report(week(8), [])
+    assert len(str(caught.value)) < 500
