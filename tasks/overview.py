@@ -49,7 +49,7 @@ def runway(home: Home, *, with_pld: bool = False) -> Runway:
     """Add up what everybody has spent, and how many more releases like the newest one fit."""
     entries, now = Ledger(home.ledger).entries(), Ledger.now()
     policy = current_policy(entries)
-    with open_memory() as engine:
+    with open_memory(home.spill) as engine:
         put_spending(engine, home, entries, policy, now)
         spending = engine.fetch("spending")
         largest, pld = Charge(0, 0), None
@@ -78,7 +78,7 @@ def balance(home: Home, person: str) -> Balance:
     account = account_of(Keyring.open(home), person)
     entries, now = Ledger(home.ledger).entries(), Ledger.now()
     policy = current_policy(entries)
-    with open_memory() as engine:
+    with open_memory(home.spill) as engine:
         charges = history(engine, home, entries, account)
         pld = _pld(engine, home, entries, account, policy)
     spent = total([charge for charge in charges if charge.at >= policy.window_start(now)])

@@ -13,6 +13,7 @@ from tasks.draws import (
     draw_client_reports,
     draw_head_list,
     draw_optin_histogram,
+    leaving_no_copy,
 )
 from tasks.head_list_product import judge_release
 from tasks.ingest import ingest, judge_log
@@ -46,6 +47,7 @@ def measure_clients(run: Run) -> bool:
     return True
 
 
+@leaving_no_copy
 def run_release(run: Run) -> Path | None:
     """Run every step in this process, without Prefect; None means: still collecting."""
     ingest(run)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tasks.draws import discard_private_tables
+from tasks.draws import discard_private_tables, leaving_no_copy
 from tasks.ingest import ingest, judge_log
 from tasks.publish import publish
 from tasks.reserve import reserve
@@ -10,6 +10,7 @@ from tasks.zealous import ZealousRun, choose_people, draw_histogram
 from tasks.zealous_product import judge_release
 
 
+@leaving_no_copy
 def run_zealous(run: ZealousRun) -> Path:
     """Run every step in this process, without Prefect."""
     ingest(run)
