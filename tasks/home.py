@@ -60,7 +60,7 @@ class Home:
             with modes.if_writable():
                 zone.mkdir(exist_ok=True)
                 modes.mend(zone, mode)
-        for folder in (self.keys, self.participation, self.quality, self.warehouses):
+        for folder in (self.keys, self.participation, self.quality, self.warehouses, self.spill):
             with modes.if_writable():
                 folder.mkdir(exist_ok=True)
         working_copies.sweep(self.warehouses, (self.failures, self.spill))
@@ -144,8 +144,7 @@ class Home:
 
     def drop_warehouses(self) -> Dropped:
         """Remove every copy of a log, and every error's text; copies at work go with their runs."""
-        for leftovers in (self.failures, self.spill):
-            working_copies.remove(leftovers)
+        working_copies.remove(self.failures)
         return working_copies.drop_all(self.warehouses)
 
     def measurement(self, release_id: str, attempt: int) -> Path:
