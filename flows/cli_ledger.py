@@ -169,11 +169,14 @@ def erase(person: PersonArgument, yes: YesOption = False, home: HomeOption = Non
         yes=yes,
     )
     set_membership(place, person, Kind.ERASED)
-    n_dropped = place.drop_warehouses()
+    dropped = place.drop_warehouses()
+    at_work = f" {dropped.n_at_work} more are at work and go when their releases end." * bool(
+        dropped.n_at_work
+    )
     typer.echo(
-        f"Erased: no later release uses this person; {n_dropped} working copies of logs were "
-        "removed. Remove their rows from the log itself; the account stays, so that joining "
-        f"again does not refill it.{unknown}"
+        f"Erased: no later release uses this person; {dropped.n_removed} working copies of logs "
+        f"were removed, and the texts of unforeseen errors.{at_work} Remove their rows from the "
+        f"log itself; the account stays, so that joining again does not refill it.{unknown}"
     )
 
 

@@ -72,17 +72,6 @@ def explained(command: Callable[P, R]) -> Callable[P, R]:
     return run
 
 
-def confirm(cost: str, *, yes: bool) -> None:
-    """Say what cannot be undone, and go on only if somebody agrees; machines say --yes."""
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise BadInput(f"{cost} Nobody can be asked here: give --yes if that is what you want.")
-    Console(stderr=True, highlight=False, soft_wrap=True).print(cost, markup=False)
-    if not typer.confirm("Go on?", default=False, err=True):
-        raise BadInput("nothing was changed.")
-
-
 class Progress:
     """Shows the step at work, and keeps how long each took."""
 

@@ -4,7 +4,7 @@ A step is one file of `sql/`, run as `create table <name> as <file>`. Parameters
 never pasted, and secrets come in as tables: SQL text lands in plans, logs and errors.
 """
 
-import re
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
@@ -17,6 +17,8 @@ import pyarrow as pa
 
 from hybriddp.errors import HybridDPError
 from tasks.log_files import Source
+from tasks.plain_paths import plain_path
+from tasks.working_copies import hold, remove
 
 SQL = Path(__file__).parents[1] / "sql"
 Kernel = Callable[[pa.RecordBatch], pa.RecordBatch]
@@ -124,7 +126,7 @@ class DuckDBEngine:
         """Write a result as a Parquet file, in its order."""
         with _silent(name):
             self._connection.execute(
-                f"copy {name} to {_quoted(str(path))} (format parquet, compression zstd)"
+                f"copy {name} to {_quoted(plain_path(path))} (format parquet, compression zstd)"
             )
 
     def put(self, name: str, table: pa.Table) -> None:
@@ -235,9 +237,8 @@ def _column(source: Source, column: str) -> str:
 
 
 def _paths(files: Sequence[Path]) -> str:
-    """Return a list of paths in SQL; DuckDB takes *, ? and [ in them for patterns."""
-    names = (re.sub(r"[*?[]", r"[\g<0>]", str(file)) for file in files)
-    return f"[{', '.join(map(_quoted, names))}]"
+    """Return a list of paths in SQL."""
+    return f"[{', '.join(_quoted(plain_path(file)) for file in files)}]"
 
 
 def _quoted(text: str, mark: str = "'") -> str:
@@ -263,13 +264,14 @@ def _silent(step: str) -> Iterator[None]:
 @contextmanager
 def open_warehouse(folder: Path) -> Iterator[DuckDBEngine]:
     """Open the DuckDB file of a release at work; everything that it spills stays beside it."""
-    folder.mkdir(parents=True, exist_ok=True)
+    hold(folder)
+    plain = plain_path(folder)
     try:
         connection = duckdb.connect(
-            str(folder / "warehouse.duckdb"),
+            f"{plain}/warehouse.duckdb",
             config={
                 "memory_limit": _MEMORY_LIMIT,
-                "temp_directory": str(folder / "spill"),
+                "temp_directory": f"{plain}/spill",
                 "preserve_insertion_order": True,
                 # Tables live for minutes: choosing how to compress them costs more than it saves.
                 "force_compression": "uncompressed",
@@ -289,10 +291,21 @@ def open_warehouse(folder: Path) -> Iterator[DuckDBEngine]:
 
 
 @contextmanager
-def open_memory() -> Iterator[DuckDBEngine]:
-    """Open an engine without a file, for questions about the ledger's own Parquet files."""
-    connection = duckdb.connect(":memory:", config={"memory_limit": _MEMORY_LIMIT})
+def open_memory(spill: Path) -> Iterator[DuckDBEngine]:
+    """Open an engine without a file, for questions about the ledger's own Parquet files.
+
+    What does not fit into memory goes below the folder `spill`, and is removed.
+    """
+    folder = spill / uuid.uuid4().hex  # DuckDB makes it if it needs it
+    connection = duckdb.connect(
+        ":memory:",
+        config={
+            "memory_limit": _MEMORY_LIMIT,
+            "temp_directory": f"{plain_path(spill.parent)}/{spill.name}/{folder.name}",
+        },
+    )
     try:
         yield DuckDBEngine(connection)
     finally:
         connection.close()
+        remove(folder)

@@ -24,6 +24,7 @@ from hybriddp.errors import HybridDPError
 from tasks import artifacts, shelf, steps
 from tasks import reprocess as reprocessing
 from tasks.checks import Check
+from tasks.draws import leave_working_copy
 from tasks.home import Home, write_whole
 from tasks.keys import read_public_key
 from tasks.log_request import LogRequest
@@ -65,8 +66,8 @@ def guarded(title: str, home: Home, function: Callable[[], R]) -> R:
         raise error.with_traceback(None) from None
     except Exception as error:
         moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
-        path = home.private / "failures" / f"{moment}.txt"
-        write_whole(path, traceback.format_exc().encode(), mode=0o600)
+        path = home.failures / f"{moment}.txt"
+        write_whole(path, traceback.format_exc().encode())
         raise StepFailed(
             f"{title}: failed with {type(error).__name__}. The details may quote private data; "
             f"they are in private/failures/{path.name} of the home."
@@ -104,8 +105,13 @@ def step(
     )
     @functools.wraps(function)
     def run_step(run: S) -> Any:
-        with saying_what_was_paid(run), ledger_turn() if writes_ledger else nullcontext():
-            result = guarded(title, run.home, lambda: function(run))
+        try:
+            with saying_what_was_paid(run), ledger_turn() if writes_ledger else nullcontext():
+                result = guarded(title, run.home, lambda: function(run))
+        except BaseException:
+            if isinstance(run, LogRun):
+                leave_working_copy(run)
+            raise
         if show is not None:
             show(run)
         return result

@@ -49,7 +49,7 @@ def runway(home: Home, *, with_pld: bool = False) -> Runway:
     """Add up what everybody has spent, and how many more releases like the newest one fit."""
     entries, now = _checked(home)
     policy = current_policy(entries)
-    with open_memory() as engine:
+    with open_memory(home.spill) as engine:
         put_spending(engine, home, entries, policy, now)
         spending = engine.fetch("spending")
         largest, worst = Charge(0, 0), None
@@ -77,7 +77,7 @@ def balance(home: Home, person: str) -> Balance:
     account = account_of(Keyring.open(home), person)
     entries, now = _checked(home)
     policy = current_policy(entries)
-    with open_memory() as engine:
+    with open_memory(home.spill) as engine:
         charges = history(engine, home, entries, account)
     events = drawn_events(entries)
     places = [(spent.release_id, spent.attempt, spent.group) for spent in charges]

@@ -14,6 +14,7 @@ from tasks.draws import (
     draw_client_reports,
     draw_head_list,
     draw_optin_histogram,
+    leaving_no_copy,
 )
 from tasks.forecast import expect_a_list
 from tasks.head_list_product import judge_release
@@ -50,6 +51,7 @@ def measure_clients(run: Run) -> bool:
     return True
 
 
+@leaving_no_copy
 def run_release(run: Run) -> Path | None:
     """Run every step in this process, without Prefect; None means: still collecting."""
     check_inputs(run)

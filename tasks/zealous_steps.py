@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tasks.collapse import require_a_word
-from tasks.draws import discard_private_tables
+from tasks.draws import discard_private_tables, leaving_no_copy
 from tasks.forecast import expect_a_list
 from tasks.ingest import ingest, judge_log
 from tasks.preflight import check_inputs
@@ -13,6 +13,7 @@ from tasks.zealous import ZealousRun, choose_people, draw_histogram
 from tasks.zealous_product import judge_release
 
 
+@leaving_no_copy
 def run_zealous(run: ZealousRun) -> Path:
     """Run every step in this process, without Prefect."""
     check_inputs(run)

@@ -288,7 +288,7 @@ def test_equal_participation_in_two_releases_is_charged_twice(home):
 def spending_by_sql(home: Home) -> dict[bytes, tuple[int, int]]:
     """Return what the tasks themselves add up."""
     entries = Ledger(home.ledger).entries()
-    with open_memory() as engine:
+    with open_memory(home.spill) as engine:
         put_spending(engine, home, entries, Policy(), datetime.now(UTC))
         rows = engine.fetch("spending").to_pylist()
     return {row["account"]: (int(row["epsilon"]), int(row["delta"])) for row in rows}
