@@ -12,6 +12,7 @@ from tasks.engine import DuckDBEngine, open_memory
 from tasks.events import from_json
 from tasks.groups import people_of
 from tasks.home import Home
+from tasks.ids import id_form_of
 from tasks.keys import Keyring
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Entry, Kind
@@ -75,8 +76,8 @@ def runway(home: Home, *, with_pld: bool = False) -> Runway:
 
 def balance(home: Home, person: str) -> Balance:
     """Return one person's account."""
-    account = account_of(Keyring.open(home), person)
     entries, now = Ledger(home.ledger).entries(), Ledger.now()
+    account = account_of(Keyring.open(home), person, id_form_of(entries))
     policy = current_policy(entries)
     with open_memory() as engine:
         charges = history(engine, home, entries, account)
@@ -89,8 +90,9 @@ def balance(home: Home, person: str) -> Balance:
 
 def set_membership(home: Home, person: str, kind: Kind) -> Entry:
     """Put on record that a person opts out, comes back, or is erased; the balance stays."""
-    account = account_of(Keyring.open(home), person)
-    return Ledger(home.ledger).note(kind, {}, subject=account.hex())
+    ledger = Ledger(home.ledger)
+    account = account_of(Keyring.open(home), person, id_form_of(ledger.entries()))
+    return ledger.note(kind, {}, subject=account.hex())
 
 
 def public_export(home: Home) -> dict[str, Any]:
