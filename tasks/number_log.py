@@ -14,7 +14,7 @@ from tasks.ingest import load_log, require_unchanged, unread_warehouse
 from tasks.log_files import BadInput
 from tasks.number_request import COUNT, NumbersRequest
 from tasks.quality import Verdict
-from tasks.run import LogRun, roster_source
+from tasks.run import LogRun
 from tasks.spending import sealed_file
 
 # What the key is called if there is only one.
@@ -53,9 +53,12 @@ def ingest(run: NumbersRun) -> None:
             {
                 "person": columns.person,
                 "optin": columns.optin,
+                "searched_at": columns.time,
                 "numbers": run.request.number_columns,
             },
-            lambda: engine.step("stg_log", sql="stg_numbers", uppers=uppers, is_counted=is_counted),
+            "stg_numbers",
+            uppers=uppers,
+            is_counted=is_counted,
         )
         _load_keys(engine, run)
         require_unchanged(run)
@@ -66,12 +69,10 @@ def ingest(run: NumbersRun) -> None:
 
 def _load_keys(engine: DuckDBEngine, run: NumbersRun) -> None:
     """Fill `member_keys`: which member belongs to which result."""
-    roster, by = roster_source(run.request), run.request.key_column
-    if roster is None or by is None:
+    if run.request.key_column is None:  # which needs a roster
         engine.step("member_keys", sql="one_key", key=EVERYBODY)
-        return
-    engine.read("raw_keys", roster, {"person": "person", "key": by})
-    engine.step("member_keys", max_bytes=_MAX_KEY_BYTES)
+    else:
+        engine.step("member_keys", max_bytes=_MAX_KEY_BYTES)
 
 
 def judge_log(run: NumbersRun) -> Verdict | None:

@@ -10,6 +10,7 @@ from tasks.cohorts import account_of, stopped_accounts
 from tasks.engine import open_memory
 from tasks.groups import people_of
 from tasks.home import Home
+from tasks.ids import id_form_of
 from tasks.keys import Keyring, open_for_writing
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Entry, Kind
@@ -74,8 +75,8 @@ def runway(home: Home, *, with_pld: bool = False) -> Runway:
 
 def balance(home: Home, person: str) -> Balance:
     """Return one person's account."""
-    account = account_of(Keyring.open(home), person)
     entries, now = _checked(home)
+    account = account_of(Keyring.open(home), person, id_form_of(entries))
     policy = current_policy(entries)
     with open_memory(home.spill) as engine:
         charges = history(engine, home, entries, account)
@@ -102,15 +103,16 @@ def policy_of(home: Home) -> Policy:
 
 def is_known(home: Home, person: str) -> bool:
     """Whether a person ever took part in a reservation; it is private."""
-    account = account_of(Keyring.open(home), person)
-    with open_memory() as engine:
-        return bool(history(engine, home, _checked(home)[0], account))
+    entries, _ = _checked(home)
+    account = account_of(Keyring.open(home), person, id_form_of(entries))
+    with open_memory(home.spill) as engine:
+        return bool(history(engine, home, entries, account))
 
 
 def set_membership(home: Home, person: str, kind: Kind) -> Entry:
     """Put on record that a person opts out, comes back, or is erased; the balance stays."""
     ledger = open_for_writing(home)
-    account = account_of(Keyring.open(home), person)
+    account = account_of(Keyring.open(home), person, id_form_of(ledger.entries()))
     return ledger.note(kind, {}, subject=account.hex())
 
 
