@@ -11,8 +11,8 @@ from rich.table import Table
 
 from flows import options
 from flows.environment import configure
-from flows.running import run_release_flow, say_published, settings_from, verify_folder
-from flows.terminal import HomeOption, JsonOption, Progress, explained
+from flows.running import run_flow, run_release_flow, say_published, settings_from, verify_folder
+from flows.terminal import HomeOption, JsonOption, explained
 from hybriddp.errors import require
 from tasks.home import Home
 from tasks.policy import Charge
@@ -147,13 +147,7 @@ def reprocess(
         blocklist=blocklist,
         min_agreement=min_agreement,
     )
-    configure(home, quiet=True)
-    with Progress(Console(stderr=True, quiet=as_json, highlight=False)) as progress:
-        from flows.reprocess import reprocess as reprocess_flow
-        from tasks.orchestrated import announce as announced
-
-        announced.set(progress.announce)
-        folder = reprocess_flow(request)
+    folder, _ = run_flow("reprocess", request, configure(home, quiet=True), is_quiet=as_json)
     typer.echo(json.dumps({"folder": str(folder)}) if as_json else f"Published in {folder}")
 
 
