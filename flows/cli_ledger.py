@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from flows.ledger_words import (
     balance_json,
@@ -17,7 +15,15 @@ from flows.ledger_words import (
     runway_json,
     runway_text,
 )
-from flows.terminal import HomeOption, JsonOption, YesOption, confirm, explained
+from flows.terminal import (
+    Console,
+    HomeOption,
+    JsonOption,
+    Table,
+    YesOption,
+    confirm,
+    explained,
+)
 from hybriddp.rounding import rounded_up
 from tasks.home import Home, write_whole
 from tasks.keys import open_for_writing

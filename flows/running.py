@@ -1,28 +1,28 @@
 """What the commands that make a release share: settings, progress, and a last verification."""
 
-import json
 import tomllib
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
-import typer
-from rich.console import Console
-
 from flows.environment import configure
-from flows.terminal import Progress
+from flows.temporary import begin
+from flows.terminal import Progress, say, say_json
 from hybriddp.errors import require
 from tasks.checks import Check
 from tasks.groups import ANSWERS, NUMBERS, people_of
 from tasks.home import Home
 from tasks.keys import read_public_key
-from tasks.log_files import BadInput
+from tasks.ledger_rules import Kind
 from tasks.outcome import Outcome
 from tasks.policy import Charge
+from tasks.refusals import BadInput
+from tasks.run import LogRun
 from tasks.verify import own_measurements, verify_release
 
 Asked = TypeVar("Asked")
+Timings = dict[str, float]
 
 # What a command takes that is no setting of a request.
 _NO_SETTINGS = {"config", "columns", "engine", "home", "as_json"}
@@ -59,33 +59,39 @@ def read_settings(config: Path | None, given: dict[str, Any], columns: list[str]
 def run_release_flow(
     name: str,
     request: Asked,
-    identify: Callable[[Asked, Home], object],
+    identify: Callable[[Asked, Home], LogRun],
     home: Path | None,
     *,
     is_quiet: bool,
-) -> tuple[Outcome, dict[str, float], Home]:
+) -> tuple[Outcome, Timings, Home]:
     """Run the flow of this name; return how it ended, the seconds of every step, and the home."""
     place = configure(home, quiet=True)
-    identify(request, place)  # what is refused anyway is refused before Prefect starts
-
-    def run() -> Outcome:
-        flow = getattr(import_module(f"flows.{name}"), name)  # importing Prefect takes seconds
-        outcome: Outcome = flow(request)
-        return outcome
-
-    return *with_progress(run, is_quiet=is_quiet), place
+    run = identify(request, place)  # what is refused anyway is refused before Prefect starts
+    if (outcome := replay_of(run)) is not None:
+        return outcome, {}, place
+    return *run_flow(name, request, place, is_quiet=is_quiet), place
 
 
-def with_progress(
-    run_flow: Callable[[], Outcome], *, is_quiet: bool
-) -> tuple[Outcome, dict[str, float]]:
-    """Run a flow and show its steps; return how it ended, and the seconds of every step."""
-    with Progress(Console(stderr=True, quiet=is_quiet, highlight=False)) as progress:
-        from tasks.orchestrated import announce  # importing Prefect takes seconds
+def replay_of(run: LogRun) -> Outcome | None:
+    """Return what this release published, if it is all there: that needs no Prefect and no draw."""
+    if not run.state.has(Kind.PUBLISHED):
+        return None
+    outcome = Outcome.published(run)
+    is_there = (outcome.folder / "manifest.json").exists()
+    # Without them the flow puts them on the shelf again, from the measurements.
+    return outcome if is_there and (outcome.folder.parent / "latest.json").exists() else None
 
-        announce.set(progress.announce)
-        outcome = run_flow()
-    return outcome, progress.seconds
+
+def run_flow(name: str, request: object, home: Home, *, is_quiet: bool) -> tuple[Any, Timings]:
+    """Run a flow and show its steps; return its result, and the seconds of every step."""
+    with Progress(is_quiet=is_quiet) as progress:
+        server = begin(home)  # it starts while this process imports Prefect: seconds, both
+        flow = getattr(import_module(f"flows.{name}"), name)
+        orchestrated = import_module("tasks.orchestrated")
+        server.wait()
+        orchestrated.announce.set(progress.announce)
+        result = flow(request)
+    return result, progress.seconds
 
 
 def say_published(
@@ -101,11 +107,14 @@ def say_published(
     _, checks = verify_folder(
         outcome.folder, home, None, 0, with_measurements=True, may_be_expired=True
     )
+    is_replay = not seconds  # nothing was done, so nothing took time
     if as_json:
-        facts = {"checks": [check.name for check in checks], "steps": seconds}
-        typer.echo(json.dumps({**outcome.model_dump(mode="json"), **facts}))
+        facts = {"checks": [check.name for check in checks], "seconds": seconds}
+        say_json({**outcome.model_dump(mode="json"), "is_replay": is_replay, **facts})
     else:
         show(outcome.folder, len(checks))
+        if is_replay:
+            say("Replay: nothing was paid, nothing was drawn.")
 
 
 def verify_folder(

@@ -5,6 +5,8 @@ answers: publish it, decide later, or never publish it.
 """
 
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal
 
 import typer
@@ -12,35 +14,42 @@ from prefect import get_run_logger, suspend_flow_run
 from prefect.input import RunInput
 from prefect.runtime import deployment
 from pydantic import Field
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from flows.terminal import asking
+from flows.terminal import Console, Table, asking, say
 from tasks import artifacts
 from tasks.collapse import doubt_of, refusal
 from tasks.ledger_rules import Kind
-from tasks.log_files import BadInput
 from tasks.paid import what_was_paid
 from tasks.proposal import Proposal, as_intervals, as_markdown, bars, propose, shown
 from tasks.publish import withhold
 from tasks.quality import GateRefused
+from tasks.refusals import BadInput
 from tasks.run import LogRun
 
 PUBLISH: Literal["publish"] = "publish"
 LATER: Literal["later"] = "later"
 NEVER: Literal["never"] = "never"
 _A_WEEK = 7 * 24 * 3600
-_COST = "It is then never published, everybody stays charged, and this cannot be undone."
+COST = "It is then never published, everybody stays charged, and this cannot be undone."
 
 
 class SignOff(RunInput):
     """The operator's decision."""
 
     decision: Literal["publish", "later", "never"] = Field(
-        LATER, description=f"Publish it, ask again later, or never publish it. Never: {_COST}"
+        LATER, description=f"Publish it, ask again later, or never publish it. Never: {COST}"
     )
     reason: str = Field("", description="Why not, if it is never published.")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What somebody is asked before others see it, and how it is shown to them."""
+
+    key: str
+    text: str
+    show_on_the_page: Callable[[], object]
+    show_in_the_terminal: Callable[[Console], object]
 
 
 def wait_for_sign_off(run: LogRun) -> None:
@@ -50,12 +59,32 @@ def wait_for_sign_off(run: LogRun) -> None:
     doubt = doubt_of(run)
     if not run.request.sign_off and not doubt:
         return
+    if doubt and not _can_ask():
+        raise GateRefused(f"{refusal(run, doubt)} {what_was_paid(run)}")
+    proposal, text = propose(run, run.request.settings), _text(run, doubt)
+    require_approval(
+        run,
+        Question(
+            "sign-off",
+            text,
+            lambda: _show_on_the_page(run, proposal, text),
+            lambda console: _show(console, proposal),
+        ),
+    )
+
+
+def require_approval(run: LogRun, question: Question) -> None:
+    """Go on if somebody approves; raise GateRefused if it is to wait, or never to be published."""
+    if not _can_ask():
+        raise BadInput(
+            "sign-off needs a terminal or a deployed run; run again in one, nothing is lost."
+        )
     is_deployed = deployment.id is not None
-    answer = _ask_on_the_page(run, doubt) if is_deployed else _ask_in_the_terminal(run, doubt)
+    answer = _ask_on_the_page(question) if is_deployed else _ask_in_the_terminal(question)
     if answer.decision == LATER:
         raise GateRefused(
-            f"release {run.release_id} is drawn, stored and not published; run it again to decide, "
-            "which is free."
+            f"release {run.release_id} is drawn as far as it went, stored and not published; run "
+            "it again to decide, which is free."
         )
     if answer.decision == NEVER:
         withhold(run, answer.reason)
@@ -64,63 +93,59 @@ def wait_for_sign_off(run: LogRun) -> None:
         )
 
 
-def _ask_on_the_page(run: LogRun, doubt: str) -> SignOff:
+def _can_ask() -> bool:
+    return deployment.id is not None or sys.stdin.isatty()
+
+
+def _ask_on_the_page(question: Question) -> SignOff:
     """Suspend the run until somebody answers; *later* suspends it again."""
-    proposal = _proposal(run)
-    artifacts.show_words(run, "sign-off", as_markdown(proposal, _question(run, doubt)))
-    for name, rows in proposal.tables.items():
-        artifacts.show_plot(f"sign-off-{name}", as_intervals(rows), f"{name} of {run.release_id}")
-    form = SignOff.with_initial_data(description=_question(run, doubt))
+    question.show_on_the_page()
+    form = SignOff.with_initial_data(description=question.text)
     n_asked = 0
     while True:
         get_run_logger().info("Suspended until somebody signs off on this run's page.")
         # A resumed run comes by again: questions that were answered return their answers.
-        key = f"sign-off-{n_asked}"
+        key = f"{question.key}-{n_asked}"
         answer = suspend_flow_run(wait_for_input=form, timeout=_A_WEEK, key=key)
         if answer.decision != LATER:
             return answer
         n_asked += 1
 
 
-def _proposal(run: LogRun) -> Proposal:
-    return propose(run, run.request.settings)
-
-
-def _question(run: LogRun, doubt: str) -> str:
-    warning = f"Look twice: {doubt} " if doubt else ""
-    return (
-        f"{warning}Release {run.release_id}, {run.request.product}/{run.request.locale}, "
-        f"{run.request.epoch}, would be published as it is shown. Never: {_COST}"
-    )
-
-
-def _ask_in_the_terminal(run: LogRun, doubt: str) -> SignOff:
-    if not sys.stdin.isatty():
-        if doubt:
-            raise GateRefused(f"{refusal(run, doubt)} {what_was_paid(run)}")
-        raise BadInput(
-            "sign-off needs a terminal or a deployed run; run again in one, nothing is lost."
-        )
+def _ask_in_the_terminal(question: Question) -> SignOff:
     with asking("sign-off"):
-        _show(_proposal(run))
-        typer.echo(_question(run, doubt), err=True)
+        question.show_in_the_terminal(Console(stderr=True))  # where --json prints nothing
+        say(question.text, to_stderr=True)
         while True:
             decision = typer.prompt(f"{PUBLISH}, {LATER} or {NEVER}?", default=LATER, err=True)
             if decision in (PUBLISH, LATER):
                 return SignOff(decision=decision)
-            if decision == NEVER and typer.confirm(f"{_COST} Really never?", err=True):
+            if decision == NEVER and typer.confirm(f"{COST} Really never?", err=True):
                 reason = typer.prompt("Why?", default="", show_default=False, err=True)
                 return SignOff(decision=NEVER, reason=reason)
 
 
-def _show(proposal: Proposal) -> None:
-    """Print everything that would be published."""
-    console = Console(stderr=True, highlight=False)  # where --json prints nothing
+def _text(run: LogRun, doubt: str) -> str:
+    warning = f"Look twice: {doubt} " if doubt else ""
+    return (
+        f"{warning}Release {run.release_id}, {run.request.product}/{run.request.locale}, "
+        f"{run.request.epoch}, would be published as it is shown. Never: {COST}"
+    )
+
+
+def _show_on_the_page(run: LogRun, proposal: Proposal, text: str) -> None:
+    artifacts.show_words(run, "sign-off", as_markdown(proposal, text))
     for name, rows in proposal.tables.items():
-        table = Table(box=None, title=f"{name}: {len(rows)} rows", title_justify="left")
+        artifacts.show_plot(f"sign-off-{name}", as_intervals(rows), f"{name} of {run.release_id}")
+
+
+def _show(console: Console, proposal: Proposal) -> None:
+    """Print everything that would be published."""
+    for name, rows in proposal.tables.items():
+        table = Table(title=f"{name}: {len(rows)} rows", title_justify="left")
         for column in (*(rows[0] if rows else ()), "plot"):
             table.add_column(column, overflow="fold")  # nothing may be cut off
         for row, bar in zip(rows, bars(rows), strict=True):
-            table.add_row(*(escape(shown(value)) for value in row.values()), bar)
+            table.add_row(*(shown(value) for value in row.values()), bar)
         console.print(table)
-    console.print(escape(proposal.label), soft_wrap=True)
+    console.print(proposal.label)

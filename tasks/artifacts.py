@@ -4,7 +4,6 @@ They land in Prefect's database and on its pages, so they hold public facts only
 sizes of groups, outputs of the mechanisms. Never a count of rows, a name or a value of the log.
 """
 
-import hashlib
 from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
@@ -21,7 +20,6 @@ from prefect.artifacts import (
 
 from hybriddp import high_utility
 from hybriddp.headlist import HeadListMechanism
-from hybriddp.package import canonical_json
 from hybriddp.params import PAPER
 from tasks.groups import CLIENTS, HEADLIST
 from tasks.measurements import load_measurement
@@ -132,11 +130,10 @@ def show_histogram(run: Run) -> None:
     )
 
 
-def show_listing(run: Run, table: pa.Table) -> str:
-    """Show every query that devices would see, to whoever signs it off; return its digest."""
+def show_listing(run: Run, table: pa.Table) -> None:
+    """Show every query that devices would see, to whoever signs it off."""
     rows = table.to_pylist()
     create_table_artifact(rows, key=_key("list-to-sign-off"), description=run.release_id)
-    return hashlib.sha256(canonical_json(rows)).hexdigest()[:16]
 
 
 def show_package(run: Run) -> None:

@@ -101,7 +101,7 @@ def _require_affordable(
             and at >= policy.window_start(moment)
         )
     ]
-    with open_memory() as engine:
+    with open_memory(release.home.spill) as engine:
         put_sums(engine, release.home, counted)
         sealed = sealed_file(release.home, reserved.payload["participation"])
         engine.read_sealed("sealed", [sealed])

@@ -1,6 +1,7 @@
 """The flows through a real server, worker and HTTP API, as Prefect's pages use them."""
 
 import json
+import re
 import time
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from tasks.ledger import Ledger
 from tasks.ledger_rules import Kind
 from tasks.shelf import read_rows
 from tasks.verify import verify_release
+from tests.flow.conftest import run_command
 from tests.flow.logs import SECRETS, write_searches
 
 pytestmark = pytest.mark.slow
@@ -28,6 +30,12 @@ def rows_of(served, kind: Kind) -> list:
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def numbers_in(shown: object) -> list[str]:
+    """Return the numbers that stand alone in a text: not those inside of ids, dates or decimals."""
+    words = re.sub(r"(?<=\d),(?=\d{3})", "", str(shown))  # 1,234
+    return re.findall(r"(?<![\w.:+/-])-?\d+(?![\w.:/-])", words)
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +67,15 @@ def test_command_line_finds_the_release_that_the_form_made(served, searches, fro
     assert json.loads(done.stdout)["folder"] == str(from_the_form)
     assert bytes_of(from_the_form) == before
     assert len(rows_of(served, Kind.RESERVED)) == entries == 1
+
+
+def test_command_finds_the_key_of_its_homes_server(served, from_the_form):
+    done = run_command(
+        "reprocess", from_the_form.name, "--home", str(served.home), "--json",
+        environment=served.environment,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["folder"] == str(from_the_form)
 
 
 def test_every_step_left_an_artifact(served, from_the_form):
@@ -183,7 +200,7 @@ def test_mean_from_the_form_is_found_by_the_command_line(served, tmp_path):
     log.write_text("\n".join(["AnonID\tQuery\tQueryTime\tItemRank\tClickURL", *rows]) + "\n")
     request = {
         "log": str(log), "epoch": "2026-W46", "column": "ClickURL", "per_person": "count",
-        "upper": 5, "one_number": True,
+        "upper": 1, "one_number": True, "optin_fraction": 0.5,
     }  # fmt: skip
     state = served.wait(served.start("mean/mean", request))
     assert state["type"] == "COMPLETED", served.output.read_text()[-3000:]
@@ -191,8 +208,8 @@ def test_mean_from_the_form_is_found_by_the_command_line(served, tmp_path):
     before = bytes_of(folder)
     done = served.command(
         "mean", "--log", str(log), "--epoch", "2026-W46", "--column", "ClickURL",
-        "--per-person", "count", "--upper", "5", "--one-number", "--home", str(served.home),
-        "--json",
+        "--per-person", "count", "--upper", "1", "--one-number", "--optin-fraction", "0.5",
+        "--home", str(served.home), "--json",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
@@ -200,9 +217,13 @@ def test_mean_from_the_form_is_found_by_the_command_line(served, tmp_path):
     assert len(said["checks"]) == 8
     assert bytes_of(folder) == before
     [row] = read_rows(folder, "means")
-    assert 0 <= row["ci_low"] <= row["mean"] <= row["ci_high"] <= 5
+    assert 0 <= row["ci_low"] <= row["mean"] <= row["ci_high"] <= 1
     (sums,) = served.home.glob(f"measurements/{folder.name}*/**/value_sums.parquet")
     [noisy] = pq.read_table(sums)["noisy_sum"].to_pylist()
-    shown = json.dumps(served.call("POST", "/artifacts/filter", {}))
-    assert "hybriddp-means" in shown
-    assert str(noisy) not in shown
+    shown = served.call("POST", "/artifacts/filter", {})
+    assert "hybriddp-means" in [artifact["key"] for artifact in shown]
+    numbers = [number for artifact in shown for number in numbers_in(artifact["data"])]
+    assert "600" in numbers, "the search itself must work"
+    # About 300 people at 65,536 steps each: more digits than anything that is shown has.
+    assert noisy > 1_000_000
+    assert str(noisy) not in numbers
