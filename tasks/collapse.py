@@ -24,11 +24,14 @@ def doubt_about(release: Release, settings: Settings) -> str:
     parameters = release.reservation["parameters"]
     if not has_lists(parameters):
         return ""
-    lists = lists_in(product_of(parameters).preview(release, settings))
+    product = product_of(parameters)
+    lists = lists_in(product.preview(release, settings))
     if not any(lists.values()):
         return "the list is empty."
     before = _list_before(release)
-    doubts = [] if before is None else _losses(lists, before)
+    # What somebody blocks is missing by their own word.
+    hidden = frozenset(product.blocked(release, settings))
+    doubts = [] if before is None else _losses(lists, before, hidden)
     if not doubts:
         return ""
     return f"the list collapsed against {before}: {'; '.join(doubts)}."
@@ -67,16 +70,19 @@ def _list_before(release: Release) -> Path | None:
     return latest_folder(release.home, reserved["product"], reserved["locale"])
 
 
-def _losses(lists: Mapping[str, Mapping[Texts, float]], before: Path) -> list[str]:
+def _losses(
+    lists: Mapping[str, Mapping[Texts, float]], before: Path, hidden: frozenset[str]
+) -> list[str]:
     found = []
     for name, now in lists.items():
         if not (before / f"{name}.jsonl").exists():
             continue  # it was not asked for then
         try:
-            then = read_list(before, name)
+            rows = read_list(before, name)
         except (BadInput, ValueError, TypeError, IndexError):
             found.append(f"{name} of then cannot be read")
             continue
+        then = {texts: rows[texts] for texts in rows if hidden.isdisjoint(texts)}
         mass, kept = sum(then.values()), sum(then[texts] for texts in then if texts in now)
         if len(now) < LEAST_SHARE * len(then):
             found.append(f"{name} has {len(now)} rows, and had {len(then)}")

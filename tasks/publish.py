@@ -81,13 +81,18 @@ def withdraw(release: Release, reason: str) -> list[Path]:
 def changing_the_shelf(release: Release) -> Iterator[None]:
     """Let one process at a time change the shelf; whatever is decided is read inside."""
     with release.home.locked("shelf"):
-        for kind in (Kind.WITHHELD, Kind.WITHDRAWN):
-            if release.state.has(kind):
-                raise BudgetRefused(
-                    f"release {release.release_id} was {kind.lower()}; it is not published again. "
-                    "Make another epoch's release."
-                )
+        refuse_closed(release)
         yield
+
+
+def refuse_closed(release: Release) -> None:
+    """Refuse to publish what was withheld or withdrawn."""
+    for kind in (Kind.WITHHELD, Kind.WITHDRAWN):
+        if release.state.has(kind):
+            raise BudgetRefused(
+                f"release {release.release_id} was {kind.lower()}; it is not published again. "
+                "Make another epoch's release."
+            )
 
 
 def standing_publications(release: Release) -> list[Entry]:

@@ -18,7 +18,7 @@ from tasks.processing import (
     trim_head_list,
 )
 from tasks.products import Settings, is_head_list, product_of
-from tasks.publish import revise
+from tasks.publish import refuse_closed, revise
 from tasks.quality import GateRefused, Verdict
 from tasks.refusals import fields_at_fault
 from tasks.run import Release
@@ -71,7 +71,9 @@ def judge(release: Release, settings: Settings, *, accept_collapse: bool) -> Ver
 
 def find(request: ReprocessRequest, home: Home) -> Release:
     """Find the release that is to be processed again."""
-    return published_release(home, request.release_id)
+    release = published_release(home, request.release_id)
+    refuse_closed(release)
+    return release
 
 
 def run_reprocess(request: ReprocessRequest, home: Home) -> Path:

@@ -119,8 +119,13 @@ def test_verify_and_search_as_a_consumer(home, folder):
 def test_withdraw(home, run, folder):
     shown = run.release_id[:8]  # as `ledger show` prints it
     assert hybriddp("withdraw", shown[:7], "--reason", "test", home=home).exit_code == 2
-    assert told("withdraw", shown, "--reason", "test", home=home)["withdrawn"]
+    refused = hybriddp("withdraw", shown, "--reason", "test", home=home)
+    assert refused.exit_code == 2
+    assert "removes every file of" in " ".join(refused.stderr.split())
+    assert hybriddp("verify", folder, home=home).exit_code == 0, "nobody agreed, nothing changed"
+    assert told("withdraw", shown, "--reason", "test", "--yes", home=home)["withdrawn"]
     assert hybriddp("verify", folder, home=home).exit_code == 1
+    assert "taken down" in " ".join(hybriddp("search", folder, "goo").stderr.split())
     assert hybriddp("withdraw", "0" * 32, "--reason", "x", home=home).exit_code == 2
 
 

@@ -37,7 +37,9 @@ def test_verify_withdraw_and_verify_again(run, folder):
     home = run.home.root
     checked = json.loads(hybriddp("verify", folder.parent, "--json", home=home).stdout)
     assert "recomputed" in checked["checks"]
-    assert hybriddp("withdraw", run.release_id, "--reason", "test", home=home).exit_code == 0
+    assert (
+        hybriddp("withdraw", run.release_id, "--reason", "test", "--yes", home=home).exit_code == 0
+    )
     refused = hybriddp("verify", folder, home=home)
     assert refused.exit_code == 1
     assert "withdrawn" in refused.stderr
