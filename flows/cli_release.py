@@ -171,7 +171,7 @@ def verify(
     as_json: JsonOption = False,
 ) -> None:
     """Check signature, hashes, schema, sequence and expiry, and recompute the list."""
-    place = Home.open(home)
+    place = Home.at(home)
     folder = newest_folder(folder)
     manifest, checks = verify_folder(
         folder, place, key, min_sequence, measurements=measurements, with_measurements=key is None

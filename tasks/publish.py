@@ -13,6 +13,7 @@ from tasks.ledger import Ledger, LedgerCorrupt, LedgerMoved
 from tasks.ledger_rules import PUBLICATIONS, Entry, Kind
 from tasks.log_files import BadInput
 from tasks.manifest import build_manifest, code_version, manifest_bytes, signed_bytes
+from tasks.manifest_form import SCHEMA_VERSION
 from tasks.products import Settings, product_of
 from tasks.run import Release
 
@@ -51,6 +52,7 @@ def _record(release: Release, kind: Kind, settings: Settings, *, revision: int) 
             return there
         earlier = publications(release.home, *place)
         payload = {
+            "schema_version": SCHEMA_VERSION,
             "created": release.ledger.now().isoformat(timespec="seconds"),
             "sequence": earlier[-1].payload["sequence"] + 1 if earlier else 1,
             "previous": folder_name(earlier[-1]) if earlier else None,
