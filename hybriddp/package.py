@@ -5,11 +5,12 @@ equal packages have equal bytes, and `package.sig`, the curator's signature.
 """
 
 import json
+import os
 import re
 import reprlib
+import stat
 from collections.abc import Callable
 from dataclasses import dataclass
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -159,7 +160,7 @@ class CollectionPackage:
 
 
 def read_package(
-    directory: str | PathLike[str], public_key: bytes, verify: Verify = ed25519.verify
+    directory: str | os.PathLike[str], public_key: bytes, verify: Verify = ed25519.verify
 ) -> CollectionPackage:
     """Read a package after checking its signature; not a byte is parsed before.
 
@@ -190,12 +191,16 @@ def read_package(
 
 def _read_file(path: Path, max_bytes: int) -> bytes:
     try:
-        with path.open("rb") as file:
-            data = file.read(max_bytes + 1)
+        # Without waiting: a pipe that nobody writes into would hold a device for ever.
+        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+            is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            data = file.read(max_bytes + 1) if is_file else None
     except OSError as error:
         raise InvalidParameter(
             f"{path.name} must be readable, got {error.strerror}; {REMEDY}."
         ) from None
+    if data is None:
+        raise InvalidParameter(f"{path.name} must be a file, got something else; {REMEDY}.")
     check_size(path.name, data, max_bytes)
     return data
 

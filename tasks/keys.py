@@ -21,10 +21,12 @@ from tasks.founding import found, founding
 from tasks.home import Home, write_whole
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Kind
+from tasks.reading import Unreadable, read_file
 from tasks.witnesses import verified_head
 
 _OWNER_ONLY = 0o600
 _N_BYTES = 32
+_MAX_KEY_FILE_BYTES = 1_000
 # HMAC pads its key to the hash's block (RFC 2104).
 _BLOCK_BYTES = 64
 
@@ -183,8 +185,9 @@ def write_public_key(home: Home) -> Path:
 def read_public_key(path: Path) -> bytes:
     """Read a public key file: 64 hexadecimal digits."""
     try:
-        key = bytes.fromhex(path.read_text(encoding="ascii").strip())
-    except (OSError, ValueError):
+        text = read_file(path.parent, path.name, _MAX_KEY_FILE_BYTES).decode("ascii")
+        key = bytes.fromhex(text.strip())
+    except (Unreadable, ValueError):
         key = b""
     if len(key) != _N_BYTES:
         raise KeyProblem(

@@ -18,6 +18,8 @@ DELTA_UNITS = 10**18
 # A century: more is for life.
 _LONGEST_WINDOW = 36_525
 MAX_REFUSALS = 10
+# More promises nothing, and would not fit the ledger's whole numbers.
+_LARGEST_CAP = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,12 @@ class Policy:
     ) -> "Policy":
         """Check and build a policy from what an operator typed."""
         exact_epsilon, exact_delta = exact(epsilon, "cap_epsilon"), exact(delta, "cap_delta")
-        require(exact_epsilon > 0, "cap_epsilon must be above 0", epsilon, "12 is the default")
+        require(
+            0 < exact_epsilon <= _LARGEST_CAP,
+            f"cap_epsilon must be above 0 and at most {_LARGEST_CAP}",
+            epsilon,
+            "12 is the default",
+        )
         require(0 <= exact_delta < 1, "cap_delta must be in [0, 1)", delta, "1e-4 is the default")
         require(
             window_days is None or 1 <= window_days <= _LONGEST_WINDOW,

@@ -12,6 +12,7 @@ from tasks.keys import Keyring, is_signed
 from tasks.ledger import LedgerCorrupt, LedgerMoved
 from tasks.ledger_rules import Entry, Kind
 from tasks.manifest import build_manifest, code_version, manifest_bytes, signed_bytes
+from tasks.manifest_form import SCHEMA_VERSION
 from tasks.products import Settings, product_of
 from tasks.run import Release
 from tasks.standing import Standing, folder_name
@@ -60,6 +61,7 @@ def next_payload(release: Release, facts: Mapping[str, Any], revision: int) -> d
     standing = standing_of(release)
     earlier = standing.publications
     return {
+        "schema_version": SCHEMA_VERSION,
         "created": release.ledger.now().isoformat(timespec="seconds"),
         "sequence": standing.next_sequence,
         "previous": folder_name(earlier[-1]) if earlier else None,

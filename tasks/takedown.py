@@ -3,19 +3,19 @@
 Not even the manifest stays: it lists the queries whose other urls have a mass.
 """
 
-import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from hybriddp.package import canonical_json
-from tasks.checks import VerificationFailed, read_file
+from tasks.checks import VerificationFailed
 from tasks.home import Home, sync_directory, write_whole
 from tasks.keys import Keyring, is_signed
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Entry, Kind
 from tasks.log_files import BadInput
+from tasks.reading import Unreadable, parse_json, read_file
 from tasks.standing import Standing, folder_name
 
 NOTICE, SIGNATURE = "withdrawn.json", "withdrawn.sig"
@@ -65,11 +65,11 @@ def is_taken_down(folder: Path) -> bool:
 def why(folder: Path) -> str:
     """Say in words why a folder was taken down, as far as its notice can be read."""
     try:
-        notice = json.loads(read_file(folder, NOTICE))
+        notice = parse_json(read_file(folder, NOTICE), NOTICE)
         replacement = notice.get("replaced_by")
         instead = f" Use {replacement} instead." if replacement else ""
         return f"taken down by its publisher on {notice['at']}: {notice['reason']}.{instead}"
-    except (VerificationFailed, ValueError, KeyError, TypeError, AttributeError):
+    except (Unreadable, LookupError, TypeError, AttributeError):
         return "taken down by its publisher; its notice cannot be read."
 
 
@@ -85,7 +85,7 @@ def check_notice(folder: Path, public_key: bytes) -> None:
         return
     try:
         notice, signature = read_file(folder, NOTICE), read_file(folder, SIGNATURE)
-    except VerificationFailed:
+    except Unreadable:
         notice, signature = b"", b""
     if not is_signed(public_key, _SIGNING_CONTEXT + notice, signature):
         raise VerificationFailed(

@@ -87,10 +87,13 @@ def test_a_table_that_ignores_the_blocklist_is_refused(run, monkeypatch):
 
 
 ROWS = {
-    "queries": [{"rank": 1, "query": "a", "users": 9}, {"rank": 2, "query": "b", "users": 8}],
+    "queries": [
+        {"rank": 1, "query": "a", "contributors": 9},
+        {"rank": 2, "query": "b", "contributors": 8},
+    ],
     "clicks": [
-        {"rank": 1, "query": "a", "url": "u", "users": 7},
-        {"rank": 2, "query": "a", "url": "v", "users": 7},
+        {"rank": 1, "query": "a", "url": "u", "contributors": 7},
+        {"rank": 2, "query": "a", "url": "v", "contributors": 7},
     ],
 }
 
@@ -116,7 +119,7 @@ def test_facts_that_the_gate_judges_are_those_of_all_tables():
         ("n_repeated", 1, facts(clicks=[first, first])),
         ("n_empty_texts", 1, facts(clicks=[first, second | {"url": ""}])),
         ("n_empty_texts", 1, facts(clicks=[first, second | {"query": ""}])),
-        ("n_at_threshold", 1, facts(clicks=[first, second | {"users": 6}])),
+        ("n_at_threshold", 1, facts(clicks=[first, second | {"contributors": 6}])),
         ("order_is_fixed", False, facts(clicks=[second, first])),
         ("order_is_fixed", False, facts(queries=ROWS["queries"][::-1])),
         ("n_blocked", 3, facts(frozenset({"a"}))),

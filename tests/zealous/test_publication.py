@@ -29,10 +29,10 @@ from tests.zealous.support import PUBLISHED, ledger_rows, published_items, reque
 pytestmark = pytest.mark.usefixtures("gates_waived")
 
 COLUMNS = {
-    "keywords": ["rank", "keyword", "users"],
-    "queries": ["rank", "query", "users"],
-    "pairs": ["rank", "query", "next_query", "users"],
-    "clicks": ["rank", "query", "url", "users"],
+    "keywords": ["rank", "keyword", "contributors"],
+    "queries": ["rank", "query", "contributors"],
+    "pairs": ["rank", "query", "next_query", "contributors"],
+    "clicks": ["rank", "query", "url", "contributors"],
 }
 
 
@@ -56,7 +56,7 @@ def test_every_histogram_is_a_table_in_two_forms_with_ranks_in_the_order_of_its_
         lines = (folder / f"{kind}.jsonl").read_text(encoding="utf-8").splitlines()
         assert [json.loads(line) for line in lines] == rows
         assert [row["rank"] for row in rows] == list(range(1, len(rows) + 1))
-        counts = [row["users"] for row in rows]
+        counts = [row["contributors"] for row in rows]
         assert counts == sorted(counts, reverse=True)
         assert texts_of(folder, kind) == PUBLISHED[kind]
 
@@ -127,7 +127,7 @@ def test_a_table_does_not_depend_on_the_order_of_its_measurement(items, data):
 
     made = build(items)
     assert made.equals(build(other))
-    shown = [(row["query"], row["next_query"], row["users"]) for row in made.to_pylist()]
+    shown = [(row["query"], row["next_query"], row["contributors"]) for row in made.to_pylist()]
     kept = [item for item in items if item[0] not in queries and item[1] not in queries]
     assert shown == sorted(kept, key=lambda item: (-item[2], *item[:2]))
 

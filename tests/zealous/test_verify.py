@@ -88,12 +88,12 @@ def test_a_promise_that_does_not_fit_together_is_refused(
     ("name", "value", "words"),
     [
         ("relaxation", "indistinguishable", "noise and thresholds"),
-        ("relaxation", "none", "not those of histograms"),
+        ("relaxation", "none", "does not know in parameters"),
         ("items_per_user", 2, "noise and thresholds"),
-        ("items_per_user", "1", "not those of histograms"),
+        ("items_per_user", "1", "does not know in parameters"),
         ("epsilon", "1", "not what the parameters cost"),
         ("delta", "1e-9", "not what the parameters cost"),
-        ("delta", "tiny", "not those of histograms"),
+        ("delta", "tiny", "does not know in parameters"),
     ],
 )
 def test_parameters_that_do_not_fit_the_promise_are_refused(
@@ -163,10 +163,10 @@ def test_a_query_that_vanished_everywhere_is_refused_unless_it_is_said_to_be_blo
 @pytest.mark.parametrize("kind", ITEM_KINDS)
 def test_an_added_or_changed_row_or_another_order_is_refused(run, publisher, folder, key, kind):
     rows = publisher.rows(kind)
-    first = next(name for name in rows[0] if name not in ("rank", "users"))
+    first = next(name for name in rows[0] if name not in ("rank", "contributors"))
     for changed in (
         [*rows, {**rows[-1], first: "zzz"}],
-        [{**rows[0], "users": rows[0]["users"] + 1}, *rows[1:]],
+        [{**rows[0], "contributors": rows[0]["contributors"] + 1}, *rows[1:]],
         rows[::-1],
     ):
         publisher.sign(**{kind: publisher.table(kind, changed)})
@@ -187,7 +187,7 @@ def test_forms_that_differ_and_wrong_numbers_of_rows_need_no_measurements(publis
 
 def test_a_table_with_another_column_is_refused(publisher, folder, key):
     table = publisher.table("queries", publisher.rows("queries"))
-    publisher.sign(queries=table.append_column("people", table["users"]))
+    publisher.sign(queries=table.append_column("people", table["contributors"]))
     with pytest.raises(VerificationFailed, match="other columns"):
         verify_release(folder, key)
 
