@@ -147,14 +147,13 @@ def make_keys(home: Home) -> bool:
                 keep_existing=True,
             )
     open_for_writing(home)
-    write_public_key(home)
     return is_new
 
 
 def open_for_writing(home: Home) -> Ledger:
     """Return the ledger, founded with this home's keys; every command that writes begins so."""
     found(home, Keyring._load(home).fingerprints)
-    Keyring.open(home)
+    write_public_key(home)
     return Ledger(home.ledger)
 
 

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from tasks.cohorts import assign_groups
 from tasks.engine import DuckDBEngine
 from tasks.ingest import load_searches
-from tasks.keys import PURPOSES
 from tasks.normalisation import normalise_records
 from tasks.request import ReleaseRequest
 from tasks.run import Run
@@ -52,9 +51,7 @@ ROWS = st.lists(st.tuples(st.integers(0, 99), GOOD | BAD), max_size=6)
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
-    home = new_home(tmp_path_factory.mktemp("home"))
-    for name in [*PURPOSES, "signing"]:
-        (home.keys / f"{name}.key").write_bytes(name.encode().ljust(32, b"."))
+    home = new_home(tmp_path_factory.mktemp("home"), known_keys=True)
     roster = "person\toptin\n" + "".join(
         f"{person}\t{int(i < 6)}\n" for i, person in enumerate(PEOPLE)
     )

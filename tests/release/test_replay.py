@@ -17,6 +17,7 @@ from tasks.refusals import BudgetRefused
 from tasks.reserve import void_reservation
 from tasks.run import identify
 from tasks.steps import run_release
+from tests.homes import steps_of
 from tests.release.support import charge, files_below, request_for, reserve_release
 
 pytestmark = pytest.mark.usefixtures("gates_waived")
@@ -102,7 +103,7 @@ def test_another_release_that_got_in_between_is_found_when_it_is_charged(log, ho
     reserve_release(request_for(log, epsilon=2.0), home)
     with pytest.raises(BudgetRefused, match="--pay-again"):
         charge(first)
-    assert [e.kind for e in Ledger(home.ledger).entries()] == [Kind.RESERVED]
+    assert [e.kind for e in steps_of(home)] == [Kind.RESERVED]
 
 
 def test_a_voided_release_does_not_come_back_beside_another_one_unasked(log, home):

@@ -16,8 +16,6 @@ import pytest
 from tasks.cohorts import choose_cohorts
 from tasks.engine import DuckDBEngine, EngineFailed, OutOfSpace, open_warehouse
 from tasks.ingest import ingest, judge_log
-from tasks.keys import PURPOSES
-from tasks.ledger import Ledger
 from tasks.ledger_rules import Kind
 from tasks.log_files import BadInput
 from tasks.log_request import LogColumns
@@ -25,7 +23,7 @@ from tasks.quality import GateRefused
 from tasks.request import ReleaseRequest
 from tasks.reserve import reserve
 from tasks.run import identify
-from tests.homes import new_home
+from tests.homes import new_home, steps_of
 
 SECRET = "planted-secret"
 NAMES = ("AnonID", "Query", "QueryTime", "ItemRank", "ClickURL")
@@ -72,9 +70,7 @@ LOG = tsv(ROWS)
 
 def new_run(folder, files, *, path="", **settings):
     """Write a log, and return a run of its release in a home with known keys."""
-    home = new_home(folder / "home")
-    for name in [*PURPOSES, "signing"]:
-        (home.keys / f"{name}.key").write_bytes(name.encode().ljust(32, b"."))
+    home = new_home(folder / "home", known_keys=True)
     for name, data in files.items():
         file = folder / "files" / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -131,7 +127,7 @@ def refusal(make_run, tmp_path):
             up_to_the_charge(make_run(files, **settings))
         assert SECRET not in "".join(traceback.format_exception(caught.value))
         home = new_home(tmp_path / "home")
-        assert Ledger(home.ledger).entries() == []
+        assert steps_of(home) == []
         assert list(home.participation.iterdir()) == []
         assert list(home.measurements.iterdir()) == []
         assert [file.name for file in home.public.iterdir()] == ["signing.pub"]

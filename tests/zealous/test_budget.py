@@ -58,7 +58,7 @@ def test_runway_adds_the_histograms_up(original):
     price = Charge(4 * EPSILON_UNITS, DELTA_UNITS // 100_000)
     assert reach.largest == reach.asked == price
     assert (reach.n_accounts, reach.fits_largest, reach.fits_newcomer) == (N_PEOPLE + 1, 2, 3)
-    assert 0 < reach.pld_epsilon <= 4
+    assert 0 < reach.worst.epsilon <= 4
     [reserved] = ledger_rows(original.home, Kind.RESERVED)
     assert dearest(reserved) == price
 

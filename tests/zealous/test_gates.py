@@ -16,6 +16,7 @@ from tasks.zealous import identify
 from tasks.zealous_product import judge_release, judged_facts, schema_of
 from tasks.zealous_request import HistogramSettings, ZealousRequest
 from tasks.zealous_steps import run_zealous
+from tests.homes import steps_of
 from tests.zealous.support import ledger_rows, request_for, write_log
 
 SECRET = "planted secret"
@@ -40,7 +41,7 @@ def test_a_bad_log_is_refused_before_anybody_is_charged(root, home, bad, expecta
     with pytest.raises(GateRefused, match=expectation) as raised:
         run_zealous(identify(request_for(log), home))
     assert SECRET not in str(raised.value)
-    assert Ledger(home.ledger).entries() == []
+    assert steps_of(home) == []
     assert list(home.participation.iterdir()) == []
     assert not list(home.measurements.iterdir())
     assert not list(home.public.glob("*/*"))
