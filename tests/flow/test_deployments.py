@@ -84,7 +84,7 @@ def test_every_step_left_an_artifact(served, from_the_form):
     assert {"markdown", "table", "image"} <= set(kinds.values())
     for step in (
         "release", "ingest", "gate-raw-log", "cohorts", "budget-runway", "head-list-draw",
-        "listing", "collection-package", "client-reports", "client-records",
+        "forecast", "listing", "client-reports", "client-records",
         "blended-records", "projected-records", "published-records", "cross-check",
         "gate-published-list", "head-list", "head-list-plot", "label",
     ):  # fmt: skip
@@ -106,7 +106,7 @@ def test_form_refuses_what_the_command_line_would_refuse(served, searches, wrong
 def test_retry_of_a_failed_run_from_the_page_finishes_it(served, tmp_path):
     """The page retries by putting the run back to AwaitingRetry."""
     log = tmp_path / "late.tsv"
-    run = served.start("release/weekly-release", asked(log, product="late"))
+    run = served.start("release/weekly-release", asked(log, product="late", ignore_plan=True))
     assert served.wait(run)["type"] == "FAILED"
     write_searches(log, 1_000)
     retry = {"state": {"type": "SCHEDULED", "name": "AwaitingRetry"}, "force": True}
@@ -121,10 +121,23 @@ def test_retry_of_a_failed_run_from_the_page_finishes_it(served, tmp_path):
 def test_sign_off_waits_and_approval_draws_nothing_again(served, searches):
     request = asked(searches, product="signed", sign_off=True)
     run = served.start("release/weekly-release", request)
-    assert served.wait(run, "Suspended")["name"] == "Suspended"
+    asked_first = served.wait(run, "Suspended")
+    assert asked_first["name"] == "Suspended", asked_first
     assert not list(served.home.glob("public/signed/all/*"))
+    (page,) = served.call(
+        "POST", "/artifacts/latest/filter", {"artifacts": {"key": {"any_": ["hybriddp-sign-off"]}}}
+    )
+    assert "head_list: 2 rows" in page["data"]
+    assert "google" in page["data"]
+    assert "weather" in page["data"]
+    assert "# Privacy label" in page["data"]
+    # Later: it waits again, and nothing is lost.
+    served.call("POST", f"/flow_runs/{run}/resume", {"run_input": {"decision": "later"}})
+    asked_again = served.wait(run, "Suspended")
+    assert asked_again["name"] == "Suspended", asked_again
+    assert asked_again["id"] != asked_first["id"]
     drawn = len(rows_of(served, Kind.DRAWN))
-    served.call("POST", f"/flow_runs/{run}/resume", {"run_input": {"approve": True}})
+    served.call("POST", f"/flow_runs/{run}/resume", {"run_input": {"decision": "publish"}})
     assert served.wait(run, "Completed")["type"] == "COMPLETED"
     assert len(list(served.home.glob("public/signed/all/*/manifest.json"))) == 1
     assert len(rows_of(served, Kind.DRAWN)) == drawn
