@@ -1,8 +1,7 @@
 """Sign-off of a list before devices are asked about it: a package names every query in public."""
 
 import hashlib
-
-import pyarrow as pa
+from typing import Any
 
 from flows.sign_off import COST, Question, require_approval
 from flows.terminal import Console, Table
@@ -18,11 +17,11 @@ def wait_for_list_sign_off(run: Run) -> None:
     if not run.request.sign_off or is_settled(run):
         return
     blocked = guarded("read the blocklist", run.home, lambda: blocked_now(run))
-    table = list_to_sign_off(run, blocked)
-    digest = hashlib.sha256(canonical_json(table.to_pylist())).hexdigest()[:16]
+    listed = list_to_sign_off(run, blocked)
+    digest = hashlib.sha256(canonical_json(listed)).hexdigest()[:16]
     text = (
-        f"Devices would be shown this list of release {run.release_id}. To leave queries out, "
-        f"answer later and run again with --blocklist. Never: {COST}"
+        f"Devices would be shown this list of release {run.release_id}, in public. To leave "
+        f"queries out, answer later and run again with a blocklist. Never: {COST}"
     )
     require_approval(
         run,
@@ -30,17 +29,20 @@ def wait_for_list_sign_off(run: Run) -> None:
             # The key holds the list: an answer about another one is no answer.
             f"list-{digest}",
             text,
-            lambda: show_listing(run, table),
-            lambda console: _show(console, table),
+            lambda: show_listing(run, listed),
+            lambda console: _show(console, listed),
         ),
     )
+
+    def seal() -> None:  # what was shown, whatever became of the blocklist meanwhile
+        seal_list(run, blocked, is_signed_off=True)
+
     with ledger_turn():
-        # What was shown, whatever became of the blocklist meanwhile.
-        guarded("settle the list", run.home, lambda: seal_list(run, blocked, is_signed_off=True))
+        guarded("settle the list", run.home, seal)
 
 
-def _show(console: Console, table: pa.Table) -> None:
-    shown = Table(*table.column_names, title="the list that devices would see")
-    for row in table.to_pylist():
+def _show(console: Console, listed: list[dict[str, Any]]) -> None:
+    shown = Table(*(listed[0] if listed else ()), title="the list that devices would see")
+    for row in listed:
         shown.add_row(*(str(value) for value in row.values()))
     console.print(shown)

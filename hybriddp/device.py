@@ -10,7 +10,7 @@ their device stays silent. Tell the device first and the curator then; to leave,
 import secrets
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import date
 from os import PathLike
 from pathlib import Path
 
@@ -105,10 +105,11 @@ class Device:
 
     def opt_in(
         self, today: date, lifetime_cap: Loss | None, *, even_beyond_cap: bool = False
-    ) -> date:
+    ) -> None:
         """Record that this person opts in to the curator's log, before the curator is told.
 
-        From now on the device stays silent. Asked again, it changes nothing.
+        From now on the device stays silent. Asked again, it changes nothing. What it reported
+        before is about releases whose opt-in people were drawn already, and is sent again.
 
         Args:
             today: The day, in UTC.
@@ -116,25 +117,17 @@ class Device:
                 packages and labels say; None if there is no such bound.
             even_beyond_cap: Record it although the device's own reports and the curator's cap
                 together are more than the device's cap: for those who are in the log anyway.
-
-        Returns:
-            The first day of which the curator may use searches: after all epochs that this
-            device reported on.
         """
         with self._file.locked():
             account = self._file.read()
-            for opt_in in account.opt_ins:
-                if opt_in.lasts and opt_in.curator == self._curator:
-                    return opt_in.since
-            reported = [days[1] for c in account.charges if (days := days_of(c.epoch))]
-            since = max([today, *(day + timedelta(days=1) for day in reported)])
-            new = OptIn(self._curator, since, None, lifetime_cap)
+            if any(o.lasts and o.curator == self._curator for o in account.opt_ins):
+                return
+            new = OptIn(self._curator, today, None, lifetime_cap)
             account = replace(account, opt_ins=(*account.opt_ins, new))
             if not even_beyond_cap:
                 elsewhere = account.charged_elsewhere(self._curator)
                 self._require_sum("opting in", account.spent, Loss(), elsewhere)
             self._file.write(account)
-            return since
 
     def opt_out(self, today: date) -> date:
         """Record that the curator no longer has this person's searches, after it said so.

@@ -173,7 +173,7 @@ def read_package(
         "take the curator's public key",
     )
     require(
-        not (Path(directory) / TOMBSTONE_FILE).exists(),
+        not os.path.lexists(Path(directory) / TOMBSTONE_FILE),
         "a package must not have been taken down",
         f"one with {TOMBSTONE_FILE} in its place",
         "the curator no longer takes reports on it; do not report",

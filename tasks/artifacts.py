@@ -11,7 +11,6 @@ from typing import Any
 from urllib.parse import quote
 
 import polars as pl
-import pyarrow as pa
 from prefect.artifacts import (
     create_image_artifact,
     create_markdown_artifact,
@@ -130,9 +129,8 @@ def show_histogram(run: Run) -> None:
     )
 
 
-def show_listing(run: Run, table: pa.Table) -> None:
+def show_listing(run: Run, rows: list[dict[str, Any]]) -> None:
     """Show every query that devices would see, to whoever signs it off."""
-    rows = table.to_pylist()
     create_table_artifact(rows, key=_key("list-to-sign-off"), description=run.release_id)
 
 

@@ -63,7 +63,14 @@ def _membership(optin: str, clients: str) -> str:
             "trusted the curator to run the program that their devices would have run."
         )
     else:
-        sentences.append("The clients' devices sent noisy reports only; nobody saw their searches.")
+        sentences.append(
+            "The clients' devices sent noisy reports only; nobody saw their searches. Devices of "
+            "opt-in people stay silent, so that nobody is counted on both sides, and count the "
+            "curator's cap as spent; this rests on the device software, and on people who tell "
+            "their device before they opt in."
+        )
+        if optin == "everybody in the log":
+            sentences.append("Everybody in the log opted in, as the curator states.")
     return "**Who took part.** " + " ".join(sentences)
 
 

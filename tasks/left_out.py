@@ -7,6 +7,7 @@ is in the manifest, and salted: without the salt anybody could test a guessed qu
 import hashlib
 import secrets
 from collections.abc import Collection
+from typing import Any
 
 import pyarrow as pa
 
@@ -62,9 +63,11 @@ def blocked_now(run: Run) -> list[str]:
     return sorted(read_blocklist(run.request.blocklist) & set(named))
 
 
-def list_to_sign_off(run: Run, blocked: Collection[str]) -> pa.Table:
+def list_to_sign_off(run: Run, blocked: Collection[str]) -> list[dict[str, Any]]:
     """Return what S named, without what is blocked: all that devices may come to see."""
-    return without(load_measurement(run, HEADLIST), blocked)
+    listed = without(load_measurement(run, HEADLIST), blocked)
+    # Strategy `paper` keeps no counts of S; then the order is that of the texts.
+    return sorted(listed.to_pylist(), key=lambda row: -row.get("noisy_count", 0))
 
 
 def seal_list(run: Run, blocked: Collection[str], *, is_signed_off: bool) -> None:

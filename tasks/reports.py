@@ -4,6 +4,7 @@ A report keeps nothing but its cells; which device sent it, when and in which fi
 """
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -28,7 +29,8 @@ from tasks.run import Run
 
 # A report of the most cells that a device sends is far shorter.
 _MAX_LINE_BYTES = 1 << 20
-_NONCE_DIGITS = 32
+# As devices write it: other spellings of the same bytes would count one report twice.
+_NONCE = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass
@@ -116,15 +118,21 @@ def read_reports(
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    files = sorted(path.iterdir()) if path.is_dir() else [path]
-    for file in files:
-        try:
+    # Errors name the operator's path alone: names inside may say whose reports they are.
+    unreadable = BadInput(
+        f"{path} cannot be read as reports, or holds something that is no file; check the path."
+    )
+    try:
+        files = sorted(path.iterdir()) if path.is_dir() else [path]
+        for file in files:
+            if not file.is_file():  # a pipe would never end
+                raise unreadable
             with file.open("rb") as opened:
                 while line := opened.readline(_MAX_LINE_BYTES):
                     if line.strip():
                         yield line
-        except OSError:
-            raise BadInput(f"{file} cannot be read; check the path of the reports.") from None
+    except OSError:
+        raise unreadable from None
 
 
 def _parse(
@@ -136,7 +144,7 @@ def _parse(
         if not isinstance(report, dict) or set(report) != {"release_id", "nonce", "cells"}:
             return None
         release_id, nonce, cells = report["release_id"], report["nonce"], report["cells"]
-        if not isinstance(release_id, str) or len(nonce) != _NONCE_DIGITS:
+        if not isinstance(release_id, str) or _NONCE.fullmatch(nonce) is None:
             return None
         is_whole = isinstance(cells, list) and all(type(c) is int and c >= 0 for c in cells)
         if not is_whole or len(cells) != cells_per_report:

@@ -241,6 +241,7 @@ BAD = {
         {"cells": []}, {"cells": [0, 0]}, {"cells": 0}, {"cells": [0.0]}, {"cells": [True]},
         {"cells": [-1]}, {"cells": ["0"]}, {"nonce": "0"}, {"nonce": "x" * 32}, {"nonce": 7},
         {"nonce": ["0"] * 32}, {"release_id": 7}, {"device": "a stable id"},
+        {"nonce": "A" * 32}, {"nonce": "0" * 30 + "  "}, {"nonce": " " * 32},
     ],
     "duplicate": [{"nonce": f"{0:032x}"}, {"nonce": f"{1:032x}", "cells": [5]}],
     "foreign": [{"release_id": "0" * 32}, {"release_id": ""}],
@@ -279,6 +280,13 @@ def test_reports_of_several_records_are_counted_cell_by_cell(tmp_path):
 def test_reports_that_cannot_be_read_are_bad_input(tmp_path):
     with pytest.raises(BadInput, match="check the path"):
         read_reports(tmp_path / "nowhere", "a" * 32, 7, 1)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(BadInput, match="check the path"):
+        read_reports(tmp_path / "pipe", "a" * 32, 7, 1)
+    (tmp_path / "reports" / "of a person").mkdir(parents=True)
+    with pytest.raises(BadInput, match="check the path") as caught:
+        read_reports(tmp_path / "reports", "a" * 32, 7, 1)
+    assert "of a person" not in str(caught.value), "names may say whose reports they are"
 
 
 def test_too_many_bad_reports_stop_the_release_and_burn_nothing(home_of_its_own, log, package):

@@ -1,6 +1,7 @@
 """Devices read what the curator signed, in its one form, and nothing else."""
 
 import json
+import os
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -210,6 +211,11 @@ def test_a_package_that_was_taken_down_is_refused_with_words(tmp_path):
         read_package(directory, PUBLIC_KEY)
 
 
+def with_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
 def resign(directory: Path, message: bytes) -> None:
     (directory / "package.sig").write_bytes(CURATOR.sign(message))
 
@@ -230,6 +236,8 @@ def resign(directory: Path, message: bytes) -> None:
         (lambda d, data: (d / "package.sig").write_bytes(b"\0" * 65), "package.sig must hold"),
         (lambda d, data: (d / "package.sig").unlink(), "package.sig must be readable"),
         (lambda d, data: (d / "package.json").unlink(), "package.json must be readable"),
+        (lambda d, data: with_pipe(d / "package.json"), "got something that is no file"),
+        (lambda d, data: with_pipe(d / "package.sig"), "got something that is no file"),
     ],
 )
 def test_package_without_the_curators_signature_is_refused(tmp_path, spoil, rule):
