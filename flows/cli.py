@@ -188,7 +188,7 @@ def _show(release: InMemoryRelease, params: BlenderParams, n_rows: int) -> None:
 @explained
 def doctor(home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Say what is missing or misconfigured, and the remedy."""
-    findings = examine(Home.open(home))
+    findings = examine(Home.at(home))
     if as_json:
         typer.echo(json.dumps([asdict(finding) for finding in findings]))
     else:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from hybriddp.errors import HybridDPError
+from tasks.ledger_file import LedgerCorrupt, LedgerError, connect, is_writable, named_damage
 from tasks.ledger_rules import RULES, Attempt, Entry, Kind
 
 GENESIS = "0" * 64
@@ -41,14 +41,6 @@ begin select raise(abort, 'the ledger is append-only'); end;
 create trigger if not exists entries_are_never_removed before delete on entries
 begin select raise(abort, 'the ledger is append-only'); end;
 """
-
-
-class LedgerError(HybridDPError):
-    """The ledger refuses a step, or is not what it was."""
-
-
-class LedgerCorrupt(LedgerError):
-    """A row was changed, removed or forged."""
 
 
 class IllegalStep(LedgerError):
@@ -80,18 +72,24 @@ class Ledger:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with self._connect() as connection:
-            connection.executescript(_SCHEMA)
+        self._is_read_only = not is_writable(path)
+        if not self._is_read_only:
+            with self._connect() as connection:
+                connection.executescript(_SCHEMA)
 
     @contextmanager
     def _connect(self) -> Iterator[sqlite3.Connection]:
-        connection = sqlite3.connect(self.path, timeout=_BUSY_TIMEOUT_SECONDS, isolation_level=None)
-        try:
-            connection.execute("pragma journal_mode = wal")
-            connection.execute("pragma synchronous = full")
-            yield connection
-        finally:
-            connection.close()
+        with named_damage(self.path):
+            connection = connect(
+                self.path, timeout=_BUSY_TIMEOUT_SECONDS, is_read_only=self._is_read_only
+            )
+            try:
+                if not self._is_read_only:
+                    connection.execute("pragma journal_mode = wal")
+                    connection.execute("pragma synchronous = full")
+                yield connection
+            finally:
+                connection.close()
 
     @staticmethod
     def now() -> datetime:
