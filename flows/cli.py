@@ -282,7 +282,7 @@ def doctor(home: HomeOption = None, as_json: JsonOption = False) -> None:
     from tasks.doctor import examine
     from tasks.home import Home
 
-    findings = examine(Home.open(home))
+    findings = examine(Home.at(home))
     if as_json:
         say_json([asdict(finding) for finding in findings])
     else:

@@ -17,12 +17,14 @@ from tasks.keys import read_public_key
 from tasks.ledger_rules import Kind
 from tasks.outcome import Outcome
 from tasks.policy import Charge
+from tasks.reading import Unreadable, read_file
 from tasks.refusals import BadInput
 from tasks.run import LogRun
 from tasks.verify import own_measurements, verify_release
 
 Asked = TypeVar("Asked")
 Timings = dict[str, float]
+_MAX_SETTINGS_BYTES = 1_000_000
 
 # What a command takes that is no setting of a request.
 _NO_SETTINGS = {"config", "columns", "engine", "home", "as_json"}
@@ -43,10 +45,13 @@ def read_settings(config: Path | None, given: dict[str, Any], columns: list[str]
     settings: dict[str, Any] = {}
     if config is not None:
         try:
-            settings = tomllib.loads(config.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise BadInput(f"{config} cannot be read as TOML ({type(error).__name__}).") from None
-    mapping = dict(settings.pop("columns", {}))
+            settings = tomllib.loads(_text_of(config))
+        except (ValueError, RecursionError) as error:
+            raise BadInput(f"{config} is not TOML: {error or 'too deep'}.") from None
+    named = settings.pop("columns", {})
+    if not isinstance(named, dict):
+        raise BadInput(f"{config}: columns must be a table, such as [columns] and person = 'Id'.")
+    mapping = dict(named)
     for pair in columns:
         name, equals, column = pair.partition("=")
         require(bool(equals), "--columns must look like person=UserId", repr(pair), "add the =")
@@ -54,6 +59,16 @@ def read_settings(config: Path | None, given: dict[str, Any], columns: list[str]
     if mapping:
         settings["columns"] = mapping
     return {**settings, **given}
+
+
+def _text_of(config: Path) -> str:
+    """Read a settings file, if it is one."""
+    try:
+        return read_file(config.absolute().parent, config.name, _MAX_SETTINGS_BYTES).decode()
+    except Unreadable as error:
+        raise BadInput(f"the settings cannot be read: {error}") from None
+    except UnicodeDecodeError:
+        raise BadInput(f"{config} is not UTF-8 text.") from None
 
 
 def run_release_flow(

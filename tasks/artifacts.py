@@ -150,7 +150,7 @@ def show_estimates(key: str) -> Callable[[Release], None]:
 
     def show(run: Release) -> None:
         path = run.folder / "derived" / f"{key.replace('-', '_')}.parquet"
-        frame = pl.read_parquet(path).sort("probability", descending=True).head(_SHOWN)
+        frame = pl.read_parquet(path, glob=False).sort("probability", descending=True).head(_SHOWN)
         rows = frame.with_columns(pl.col("variance").sqrt().alias("standard_error"))
         table = [
             {name: value if isinstance(value, str | None) else f"{value:.6f}"
@@ -165,7 +165,7 @@ def show_estimates(key: str) -> Callable[[Release], None]:
 def show_cross_check(run: Release) -> None:
     """Say whether the groups agree, and show the records on which they agree least."""
     check = cross_check_of(run)
-    frame = pl.read_parquet(run.folder / "derived" / "cross_check.parquet")
+    frame = pl.read_parquet(run.folder / "derived" / "cross_check.parquet", glob=False)
     least = frame.sort("p_value").head(_SHOWN)
     _markdown(
         run,
@@ -189,7 +189,7 @@ def show_cross_check(run: Release) -> None:
 def show_publication(run: Run) -> None:
     """Show the head of the list as a table and as a plot with its intervals, and the label."""
     folder = published_folder(run)
-    rows = pl.read_parquet(folder / "head_list.parquet").head(_SHOWN).to_dicts()
+    rows = pl.read_parquet(folder / "head_list.parquet", glob=False).head(_SHOWN).to_dicts()
     create_table_artifact(rows, key=_key("head-list"), description=f"Head of {run.release_id}")
     words = "Probabilities of the likeliest records with their intervals"
     show_plot("head-list-plot", rows, words)

@@ -23,7 +23,7 @@ from hybriddp.errors import HybridDPError
 from tasks.file_sql import paths_of, quoted, reader_of, text_of
 from tasks.ids import canonical_ids
 from tasks.log_files import Source
-from tasks.plain_paths import plain_path
+from tasks.plain_paths import plain_path, require_plain_folder
 from tasks.working_copies import hold, remove
 
 SQL = Path(__file__).parents[1] / "sql"
@@ -239,6 +239,7 @@ def _silent(step: str) -> Iterator[None]:
 @contextmanager
 def open_warehouse(folder: Path) -> Iterator[DuckDBEngine]:
     """Open the DuckDB file of a release at work; everything that it spills stays beside it."""
+    require_plain_folder(folder)
     hold(folder)
     plain = plain_path(folder)
     try:

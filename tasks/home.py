@@ -11,6 +11,7 @@ from pathlib import Path
 
 from hybriddp.errors import InvalidParameter, require
 from tasks import modes, working_copies
+from tasks.plain_paths import is_utf8, require_plain_folder
 from tasks.working_copies import Dropped
 
 
@@ -44,7 +45,7 @@ class Home:
         """Say where a home is or would be, and touch nothing: readers need no more."""
         home = cls(Path(root or os.environ.get("HYBRIDDP_HOME") or "var").absolute())
         require(
-            not any("\udc80" <= letter <= "\udcff" for letter in str(home.root)),
+            is_utf8(home.root),
             "the path of a home must be UTF-8",
             repr(str(home.root)),
             "rename the folder",
@@ -55,6 +56,7 @@ class Home:
         """Make what is missing, set modes, remove what killed runs left; read-only homes stay."""
         modes.close_by_default()
         if not self.root.is_dir():
+            require_plain_folder(self.root)
             make_directory(self.root.parent)
             self.root.mkdir(exist_ok=True)
             self.root.chmod(modes.OPEN_FOLDER)  # to get to the public zone; the others are closed

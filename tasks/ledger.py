@@ -26,6 +26,7 @@ from tasks.ledger_chain import (
     moment_of,
     row_hash,
 )
+from tasks.ledger_file import connect, is_writable, named_damage
 from tasks.ledger_rows import SCHEMA, has_head, read_attempt, read_head, read_rows
 from tasks.ledger_rules import ONCE, ONCE_ATTEMPT, RULES, Attempt, Entry, Kind
 
@@ -56,25 +57,24 @@ class Ledger:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with self._connect() as connection:
-            connection.executescript(SCHEMA)
+        self._is_read_only = not is_writable(path)
+        if not self._is_read_only:
+            with self._connect() as connection:
+                connection.executescript(SCHEMA)
 
     @contextmanager
     def _connect(self) -> Iterator[sqlite3.Connection]:
-        connection = sqlite3.connect(self.path, timeout=_BUSY_TIMEOUT_SECONDS, isolation_level=None)
-        try:
-            connection.execute("pragma journal_mode = wal")
-            connection.execute("pragma synchronous = full")
-            yield connection
-        except sqlite3.DatabaseError as error:
-            if type(error) is sqlite3.DatabaseError:  # its subclasses do not blame the file
-                raise LedgerCorrupt(
-                    f"{self.path} is damaged: SQLite cannot read it. Restore the private zone from "
-                    "its newest backup."
-                ) from None
-            raise
-        finally:
-            connection.close()
+        with named_damage(self.path):
+            connection = connect(
+                self.path, timeout=_BUSY_TIMEOUT_SECONDS, is_read_only=self._is_read_only
+            )
+            try:
+                if not self._is_read_only:
+                    connection.execute("pragma journal_mode = wal")
+                    connection.execute("pragma synchronous = full")
+                yield connection
+            finally:
+                connection.close()
 
     @staticmethod
     def now() -> datetime:

@@ -16,6 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tasks.plain_paths import is_utf8
 from tasks.refusals import BadInput as BadInput
 
 # The first line must end within this many bytes.
@@ -117,6 +118,8 @@ def _files(path: Path, what: str) -> tuple[Path, ...]:
     except OSError as error:
         raise BadInput(f"{path} cannot be read ({error.strerror}).") from None
     for file in files:
+        if not is_utf8(file):
+            raise BadInput(f"{str(file)!r} has a name that is not UTF-8; rename the {what}.")
         try:
             with file.open("rb") as opened:
                 first = opened.read(1)

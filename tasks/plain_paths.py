@@ -1,7 +1,7 @@
 """Names for files that no library takes for a pattern, an option or an escape.
 
-DuckDB reads \\ in a path as /, ? as the beginning of options, and * and [ as patterns. Such a
-path is given to it by a link whose own name is plain.
+DuckDB reads a backslash in a path as /, ? as the beginning of options, and * and [ as patterns. A
+file with such a path is given to it by a link whose own name is plain.
 """
 
 import atexit
@@ -12,7 +12,24 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+from hybriddp.errors import require
+
 _ODD = re.compile(r"[*?\[\]{}\\:]|[\x00-\x1f\x7f]")
+
+
+def require_plain_folder(path: Path) -> None:
+    """Refuse a folder in which DuckDB 2.0 cannot keep a database: it follows links to its name."""
+    require(
+        not re.search(r"[?\\]", str(path.absolute())),
+        "the path of a home must not have a question mark or a backslash in it",
+        repr(str(path)),
+        "DuckDB would put its files elsewhere; rename the folder. Nobody was charged",
+    )
+
+
+def is_utf8(path: Path) -> bool:
+    """Whether a path is a text; other bytes are half surrogates in Python."""
+    return not any("\udc80" <= letter <= "\udcff" for letter in str(path))
 
 
 def plain_path(path: Path) -> str:

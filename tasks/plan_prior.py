@@ -16,17 +16,31 @@ from hybriddp.populations import POPULATIONS, study_rng
 from hybriddp.prior import Prior, shares_of
 from hybriddp.setting import Setting
 from tasks.log_files import BadInput
-from tasks.manifest_form import misfit
-from tasks.reading import MAX_FILE_BYTES, Unreadable, parse_json, read_file
+from tasks.manifest_form import exact_number, fields, keyed, name, number, scalar, size, whole
+from tasks.reading import MAX_FILE_BYTES, Unreadable, is_text, parse_json, read_file
 from tasks.run import read_params
 from tasks.shelf import list_rows, newest_folder
 from tasks.takedown import refuse_if_taken_down
-from tasks.verify_head_list import FIELDS, PARAMETERS
 
 # The draw of a profile's urls: any other would do.
 _PROFILE_SEED = 1
 _READ = ("head_list.jsonl", "trends.jsonl")
 _USUAL_OPTIN = Fraction(1, 20)
+# The fields that a plan reads; `hybriddp verify` judges all of them.
+_USED = fields(
+    {
+        "release_id": name,
+        "epoch": name,
+        "blocked_queries": size,
+        "rows": fields({"trends": size}, size),
+        "masses": fields({"query_wildcards": keyed(is_text, number, 10_000)}, number),
+        "guarantees": keyed(name, fields({"people": size}, scalar), 20),
+        "parameters": fields(
+            {"epsilon": exact_number, "delta": exact_number, "rotation": whole(1, 10_000)}, scalar
+        ),
+    },
+    others=lambda _: True,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,18 +131,18 @@ def _manifest(folder: Path) -> dict[str, Any]:
         signed = {name: manifest["files"][name]["sha256"] for name in _READ}
     except (KeyError, TypeError):
         raise BadInput(f"{folder} holds no head list; plan from one, or --log-profile.") from None
-    for name, digest in signed.items():
+    for file, digest in signed.items():
         try:
-            data = read_file(folder, name, MAX_FILE_BYTES)
+            data = read_file(folder, file, MAX_FILE_BYTES)
             is_same = hashlib.sha256(data).hexdigest() == digest
         except Unreadable:
             is_same = False
         if not is_same:
             raise BadInput(
-                f"{folder / name} is not the file that the manifest describes; "
+                f"{folder / file} is not the file that the manifest describes; "
                 "`hybriddp verify` says more."
             )
-    if misfit(manifest, FIELDS, PARAMETERS):
+    if not _USED(manifest):
         raise BadInput(f"{folder} has a manifest that this version cannot read.")
     return manifest
 

@@ -26,7 +26,9 @@ _PLAIN_NAME = re.compile(r"(?!\.{1,2}$)[^/\x00-\x1f\x7f]{1,255}")
 # What this project writes; others pack a thousand times tighter, which could fill the memory.
 _CODECS = {"SNAPPY", "UNCOMPRESSED"}
 # What Arrow raises on a file that lies; a column whose name is not UTF-8 is a UnicodeDecodeError.
-_NO_PARQUET = (pa.ArrowException, OSError, ValueError, TypeError, OverflowError, MemoryError)
+_NO_PARQUET = (
+    pa.ArrowException, OSError, ValueError, TypeError, LookupError, OverflowError, MemoryError,
+)  # fmt: skip
 
 
 class Unreadable(HybridDPError):
@@ -55,10 +57,11 @@ def read_file(folder: Path, name: str, max_bytes: int = MAX_SMALL_BYTES) -> byte
         if error.errno in (errno.EACCES, errno.EPERM):
             what = f"in {folder} may not be read by you"
         raise Unreadable(f"{name} {what}.") from None
+    facts = os.fstat(descriptor)
+    if not stat.S_ISREG(facts.st_mode):
+        os.close(descriptor)
+        raise Unreadable(f"{name} in {folder} is no file, but a folder, a pipe or a device.")
     with os.fdopen(descriptor, "rb") as file:
-        facts = os.fstat(descriptor)
-        if not stat.S_ISREG(facts.st_mode):
-            raise Unreadable(f"{name} in {folder} is no file, but a folder, a pipe or a device.")
         data = file.read(max_bytes + 1) if facts.st_size <= max_bytes else None
     if data is None or len(data) > max_bytes:
         raise Unreadable(f"{name} in {folder} is larger than the {max_bytes} bytes allowed.")

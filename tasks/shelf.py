@@ -152,7 +152,7 @@ def list_rows(folder: Path, name: str) -> list[dict[str, Any]]:
     rows = read_rows(folder, name)
     texts = ("query", "url") if name == "head_list" else ("query",)
     for row in rows:
-        numbers = [row.get(number) for number in ("probability", "ci_low", "ci_high")]
+        numbers = [row.get(number, -1) for number in ("probability", "ci_low", "ci_high")]
         is_whole = all(is_text(row.get(text)) for text in texts)
         if not is_whole or not all(type(n) in (int, float) and 0 <= n <= 1 for n in numbers):
             raise BadInput(f"{folder}: {name}.jsonl holds a row that is none of a head list.")

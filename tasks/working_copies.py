@@ -80,7 +80,7 @@ def remove(path: Path) -> None:
     with suppress(FileNotFoundError):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
-        else:
+        elif os.path.lexists(path):  # where nothing is, a read-only medium must not be asked
             path.unlink()
 
 

@@ -51,10 +51,11 @@ def test_the_head_of_every_histogram_is_shown_with_what_was_paid(folder, capsys)
     show_histograms(folder, 7)
     text = words(capsys.readouterr().out)
     for said in (
-        "4 keywords of more than 38 people (noise within 6 in 95 % of cases)",
+        "4 keywords of more than 38 contributors (noise within 6 in 95 % of cases)",
         "rank query next_query contributors",
         "rank query url contributors",
         f"(epsilon 4, delta 1e-05) in all, probabilistic, for each of {N_PEOPLE + 1} people.",
+        "Each person contributes at most 1 of their items to a histogram, so more people have an",
         "7 checks passed",
     ):
         assert said in text

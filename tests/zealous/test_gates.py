@@ -80,7 +80,7 @@ def test_a_table_that_ignores_the_blocklist_is_refused(run, monkeypatch):
     blocklist = run.home.root / "blocked.txt"
     blocklist.write_text(" Maps\n")
     build = tasks.zealous_product.build_table
-    forgetful = lambda kind, table, _: build(kind, table, frozenset())  # noqa: E731
+    forgetful = lambda kind, table, *_: build(kind, table, frozenset())  # noqa: E731
     monkeypatch.setattr(tasks.zealous_product, "build_table", forgetful)
     with pytest.raises(GateRefused, match="n_blocked") as raised:
         judge_release(run, HistogramSettings(blocklist=blocklist))

@@ -9,6 +9,7 @@ from tasks.measurements import FILES
 from tasks.verify import verify_publication, verify_release
 from tasks.zealous_label import write_label
 from tasks.zealous_product import describe
+from tests.publish.hostile import campaign
 from tests.publish.spoiling import Publisher, require_every_change_to_be_seen
 
 PUBLIC = [
@@ -206,3 +207,8 @@ def test_other_measurements_are_refused(run, folder, key, kind):
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     with pytest.raises(VerificationFailed, match=f"{FILES[kind]} is not the measurement"):
         verify_release(folder, key, measurements=run.folder)
+
+
+def test_odd_but_signed_manifests_are_refused_in_words(run, folder):
+    counted = campaign(folder, run.folder, "histograms", 60)
+    assert counted["refused"] > 40
