@@ -26,13 +26,17 @@ $(STAMP): pyproject.toml requirements.txt
 	@touch $@
 
 # A whole release of last week's log, which is synthetic; run it again for the same list, free.
-release: $(STAMP) var/demo/log.tsv.gz
-	$(BIN)/hybriddp keys init
-	$(BIN)/hybriddp release --log var/demo/log.tsv.gz --epoch last-week
+# The log is named after its week, so next week's release gets a log of its own.
+LAST_WEEK := $(shell $(PYTHON) -c 'import datetime as d; y, w, _ = (d.datetime.now(d.timezone.utc) - d.timedelta(7)).isocalendar(); print(f"{y}-W{w:02}")')
+DEMO_LOG := var/demo/log-$(LAST_WEEK).tsv.gz
 
-var/demo/log.tsv.gz: | $(STAMP)
+release: $(STAMP) $(DEMO_LOG)
+	$(BIN)/hybriddp keys init
+	$(BIN)/hybriddp release --log $(DEMO_LOG) --epoch $(LAST_WEEK)
+
+$(DEMO_LOG): | $(STAMP)
 	@mkdir -p $(@D)
-	$(BIN)/hybriddp generate --kind aol-like --users 200000 --seed 1 --out $@
+	$(BIN)/hybriddp generate --kind aol-like --users 200000 --seed 1 --epoch $(LAST_WEEK) --out $@
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -q -n 2 --no-loadscope-reorder --ignore=tests/campaign

@@ -14,10 +14,12 @@ from statistics import median
 from typing import NamedTuple
 
 from hybriddp.populations import aol_like, study_rng
+from tasks.epochs import Epoch
 from tasks.generate import write_log
 from tasks.keys import make_home
 
 REPETITIONS = 3
+_EPOCH = Epoch.parse("2026-W46")
 FIXED_LIMIT = 1.5
 MARGINAL_LIMIT = 2.0
 MEMORY_LIMIT_GB = 4.0
@@ -131,7 +133,13 @@ class _Bench:
     def log(self, n_users: int, suffix: str) -> tuple[Path, int]:
         path = self._folder / f"log{n_users}{suffix}"
         summary = write_log(
-            self._population, n_users, path, seed=1, records_per_user="many", no_click_share=0.3
+            self._population,
+            n_users,
+            path,
+            seed=1,
+            epoch=_EPOCH,
+            records_per_user="many",
+            no_click_share=0.3,
         )
         return path, summary.rows
 

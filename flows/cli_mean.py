@@ -67,6 +67,8 @@ def mean(
     rotation: options.Rotation = None,
     columns: options.Columns = None,
     max_bad_row_share: options.BadRows = None,
+    max_outside_epoch_share: options.OutsideEpoch = None,
+    exact_ids: options.ExactIds = None,
     min_group_size: options.GroupSize = None,
     decimals: Annotated[int | None, typer.Option(help="Decimals of means; 4.")] = None,
     valid_days: options.ValidDays = None,

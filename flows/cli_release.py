@@ -78,6 +78,8 @@ def release(
     clients: Annotated[str | None, typer.Option(help="simulate, or reports of devices.")] = None,
     reports: Annotated[Path | None, typer.Option(help="Reports that devices sent.")] = None,
     max_bad_row_share: options.BadRows = None,
+    max_outside_epoch_share: options.OutsideEpoch = None,
+    exact_ids: options.ExactIds = None,
     min_group_size: options.GroupSize = None,
     blocklist: options.Blocklist = None,
     decimals: Annotated[int | None, typer.Option(help="Decimals of probabilities; 6.")] = None,

@@ -49,6 +49,8 @@ def zealous(
     rotation: options.Rotation = None,
     columns: options.Columns = None,
     max_bad_row_share: options.BadRows = None,
+    max_outside_epoch_share: options.OutsideEpoch = None,
+    exact_ids: options.ExactIds = None,
     min_group_size: options.GroupSize = None,
     blocklist: options.Blocklist = None,
     valid_days: options.ValidDays = None,

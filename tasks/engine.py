@@ -18,6 +18,7 @@ from typing import Any, Protocol, TypeVar
 import duckdb
 import numpy as np
 import pyarrow as pa
+from duckdb.func import PythonUDFType
 
 from hybriddp.errors import HybridDPError
 from tasks.file_sql import paths_of, quoted, reader_of, text_of
@@ -93,7 +94,11 @@ class DuckDBEngine:
         # A time without a time zone is UTC, wherever this machine stands.
         connection.execute("set TimeZone = 'UTC'")
         connection.create_function(
-            "canonical_id", canonical_ids, ["VARCHAR", "VARCHAR"], "VARCHAR", type="arrow"
+            "canonical_id",
+            canonical_ids,
+            ["VARCHAR", "VARCHAR"],
+            "VARCHAR",
+            type=PythonUDFType.ARROW,
         )
 
     def read(

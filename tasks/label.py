@@ -7,6 +7,7 @@ from typing import Any
 from hybriddp.params import BlenderParams
 from hybriddp.rounding import rounded_up
 from tasks.groups import GROUPS
+from tasks.label_people import epoch_promise, membership_limits
 from tasks.policy import DELTA_UNITS, EPSILON_UNITS, Policy
 
 # Over how many years the worst case of a refilling cap is stated.
@@ -32,7 +33,8 @@ def write_label(facts: Mapping[str, Any], params: BlenderParams) -> str:
         "**What the numbers mean.** Whatever one person had searched for instead, no list would "
         "have become more than e^epsilon times as likely, but for a chance of delta. The promise "
         f"compares {facts['guarantees']['S']['neighbours']}.",
-        _membership(facts["parameters"]["optin"], facts["parameters"]["clients"]),
+        _membership(facts["parameters"]),
+        *epoch_promise(facts["parameters"]),
         lifetime_promise(facts["cap"]),
         limits_of_the_promise("what a person searched for", "search"),
         f"**Intervals** are {facts['interval_method']}; they cover the probability in the whole "
@@ -51,13 +53,9 @@ def _agreement(check: Mapping[str, Any]) -> str:
     )
 
 
-def _membership(optin: str, clients: str) -> str:
-    sentences = []
-    if optin != "roster":
-        sentences.append(
-            "Who takes part was read off the log, so being in the log at all is not protected."
-        )
-    if clients == "simulate":
+def _membership(parameters: Mapping[str, Any]) -> str:
+    sentences = membership_limits(parameters)
+    if parameters["clients"] == "simulate":
         sentences.append(
             "The clients were simulated: their searches were in the curator's log, and they "
             "trusted the curator to run the program that their devices would have run."

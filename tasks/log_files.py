@@ -100,7 +100,9 @@ def _how_to_name(missing: list[str], texts: tuple[str, ...], what: str) -> str:
     if what == "roster":
         return "A roster needs person and optin, and what --by names if that is given."
     if any(name in texts for name in missing):
-        return "Say with --columns if they have other names."
+        return (
+            "Say with --columns if they have other names, and time= there for a log without times."
+        )
     return "Name one that is there with --column."
 
 

@@ -42,29 +42,30 @@ class CohortValues:
 def ingest(run: NumbersRun) -> None:
     """Load a log's numbers and the roster into the release's warehouse."""
     with unread_warehouse(run) as engine:
-        if engine is None:
-            return
-        numbers, columns = run.request.numbers, run.request.columns
-        uppers = [number.upper for number in numbers]
-        is_counted = [number.per_person == COUNT for number in numbers]
-        load_log(
-            engine,
-            run,
-            {
-                "person": columns.person,
-                "optin": columns.optin,
-                "searched_at": columns.time,
-                "numbers": run.request.number_columns,
-            },
-            "stg_numbers",
-            uppers=uppers,
-            is_counted=is_counted,
-        )
-        _load_keys(engine, run)
-        require_unchanged(run)
-        rules = [number.per_person for number in numbers]
-        engine.step("person_numbers", uppers=uppers, per_person=rules)
-        engine.step("log_metrics", sql="number_metrics", uppers=uppers)
+        if engine is not None:
+            load_numbers(engine, run)
+            require_unchanged(run)
+            engine.step("log_metrics", sql="number_metrics", uppers=_uppers(run))
+
+
+def load_numbers(engine: DuckDBEngine, run: NumbersRun) -> None:
+    """Fill the tables that the gate and the groups need."""
+    numbers, columns = run.request.numbers, run.request.columns
+    named = {
+        "person": columns.person,
+        "optin": columns.optin,
+        "searched_at": columns.time,
+        "numbers": run.request.number_columns,
+    }
+    is_counted = [number.per_person == COUNT for number in numbers]
+    load_log(engine, run, named, "stg_numbers", uppers=_uppers(run), is_counted=is_counted)
+    _load_keys(engine, run)
+    rules = [number.per_person for number in numbers]
+    engine.step("person_numbers", uppers=_uppers(run), per_person=rules)
+
+
+def _uppers(run: NumbersRun) -> list[float]:
+    return [number.upper for number in run.request.numbers]
 
 
 def _load_keys(engine: DuckDBEngine, run: NumbersRun) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from hybriddp.events import PROBABILISTIC
 from tasks.label import lifetime_promise, limits_of_the_promise, number_of
+from tasks.label_people import epoch_promise, membership_limits
 from tasks.policy import DELTA_UNITS, EPSILON_UNITS
 
 _MEANINGS = {
@@ -48,7 +49,8 @@ def write_label(facts: Mapping[str, Any]) -> str:
         "histograms come from the same people, so their costs add up. The curator saw their "
         f"searches. The promise compares {groups[kinds[0]]['neighbours']}.",
         _MEANINGS[parameters["relaxation"] == PROBABILISTIC],
-        _membership(parameters["optin"]),
+        _membership(parameters),
+        *epoch_promise(parameters),
         lifetime_promise(facts["cap"]),
         limits_of_the_promise("what a person searched for", "search"),
     ]
@@ -66,13 +68,11 @@ def what_counts_are(items_per_user: int) -> str:
     )
 
 
-def _membership(optin: str) -> str:
-    if optin == "everybody in the log":
-        return (
-            "**Who took part.** Everybody in the log: who takes part was read off it, so being in "
-            "the log at all is not protected, and all of them trusted the curator."
-        )
-    text = "**Who took part.** People who opted in, and so trusted the curator."
-    if optin == "column":
-        text += " Who they are was read off the log, so being in it at all is not protected."
-    return text
+def _membership(parameters: Mapping[str, Any]) -> str:
+    is_everybody = parameters["optin"] == "everybody in the log"
+    who = (
+        "Everybody in the log, and all of them trusted the curator."
+        if is_everybody
+        else "People who opted in, and so trusted the curator."
+    )
+    return " ".join(["**Who took part.**", who, *membership_limits(parameters)])

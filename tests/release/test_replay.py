@@ -93,7 +93,7 @@ def test_other_parameters_for_the_same_epoch_are_paid_for_only_if_asked(log, hom
         identify(request_for(log, **settings), home)
     again = reserve_release(request_for(log, pay_again=True, **settings), home)
     assert again.release_id != first.release_id
-    for place in ({"epoch": "2026-W47"}, {"product": "trends"}, {"locale": "en-US"}):
+    for place in ({"epoch": "2026-W45"}, {"product": "trends"}, {"locale": "en-US"}):
         assert identify(request_for(log, **settings, **place), home).attempt == 1
 
 

@@ -235,6 +235,8 @@ def id_of(log, fast_folder):
         {"blocklist": "blocked.txt"},
         {"min_group_size": 5},
         {"max_bad_row_share": 0.5},
+        {"max_outside_epoch_share": 0.5},
+        {"exact_ids": True},
         {"sign_off": True},
         {"histograms": ("clicks", "pairs", "queries", "keywords")},  # the order of draws is ours
     ],
@@ -254,7 +256,7 @@ def test_whatever_decides_what_is_measured_is_another_release(id_of):
         {"epsilon": 3.999},
         {"delta": 1.1e-5},
         {"rotation": 2},
-        {"epoch": "2026-W47"},
+        {"epoch": "2026-W45"},
         {"product": "other"},
         {"locale": "en-US"},
     ]

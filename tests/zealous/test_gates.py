@@ -33,7 +33,7 @@ def rows_of(n_people):
     ("bad", "expectation"),
     [
         (("n1", SECRET, "not a time", "http://a"), "bad_row_share"),
-        (("n1", SECRET, "2090-01-01 00:00:00", "http://a"), "future_row_share"),
+        (("N1", SECRET, "2026-11-10 10:00:00", "http://a"), "alike_id_share"),
     ],
 )
 def test_a_bad_log_is_refused_before_anybody_is_charged(root, home, bad, expectation):

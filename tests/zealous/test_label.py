@@ -65,7 +65,9 @@ def test_label_of_the_probabilistic_promise(folder):
         "probabilistic differential privacy",
         "But for outcomes that have a chance of delta altogether",
         "Among the excepted outcomes a search of few people may become visible",
-        "Everybody in the log: who takes part was read off it, so being in the log at all is not",
+        "Everybody in the log, and all of them trusted the curator",
+        "so being in the log of this epoch is not protected",
+        "Only rows whose time lies in this epoch, in UTC, count.",
         "Over a lifetime** nobody's searches are used beyond (epsilon 12, delta 0.0001)",
         "What it does not promise",
     ):
@@ -89,7 +91,7 @@ def test_label_of_indistinguishability(others):
     ):
         assert said(label, words), words
     assert not said(label, "probabilistic differential privacy")
-    assert not said(label, "being in the log at all"), "the roster says who took part"
+    assert not said(label, "being in the log"), "the roster says who took part"
 
 
 def test_the_numbers_of_the_label_are_those_of_the_ledger(run, folder):

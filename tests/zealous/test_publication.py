@@ -220,7 +220,7 @@ def test_withdrawn_histograms_are_refused_and_nobody_is_pointed_to_them(run, fol
 
 
 def test_a_second_release_follows_the_first_on_the_shelf(run, folder):
-    request = request_for(run.request.log, epoch="2026-W47", histograms=("queries",))
+    request = request_for(run.request.log, epoch="2026-11-10", histograms=("queries",))
     second = run_zealous(identify(request, run.home))
     manifest = manifest_of(second)
     assert (manifest["sequence"], manifest["previous"]) == (2, folder.name)
