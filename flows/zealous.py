@@ -13,6 +13,7 @@ from tasks.orchestrated import (
 )
 from tasks.outcome import Outcome
 from tasks.product_orchestrated import publish
+from tasks.reasons import reasoned
 from tasks.zealous_orchestrated import (
     choose_people,
     draw_histogram,
@@ -23,6 +24,7 @@ from tasks.zealous_request import ZealousRequest
 
 
 @flow(name="zealous", persist_result=False)
+@reasoned
 def zealous(request: ZealousRequest) -> Outcome:
     """Publish which items of a log many people share; run again, it returns the same for free."""
     run = identify(request)

@@ -67,7 +67,7 @@ def _membership(parameters: Mapping[str, Any]) -> str:
             "curator's cap as spent; this rests on the device software, and on people who tell "
             "their device before they opt in."
         )
-        if optin == "everybody in the log":
+        if parameters["optin"] == "everybody in the log":
             sentences.append("Everybody in the log opted in, as the curator states.")
     return "**Who took part.** " + " ".join(sentences)
 

@@ -7,7 +7,7 @@ import shutil
 import pytest
 from pydantic import ValidationError
 
-from flows import list_sign_off
+from flows import list_sign_off, sign_off
 from hybriddp.client import Client
 from hybriddp.curator import Loss
 from hybriddp.device import Device, ReportRefused
@@ -251,27 +251,27 @@ def test_devices_see_nothing_before_somebody_approved(found):
 def test_whoever_approves_sees_the_list_without_what_is_blocked(found, root, monkeypatch, capsys):
     def answer(*_, **__):
         blocklist(root, "nothing")  # changed after it was shown
-        return "show"
+        return "publish"
 
-    monkeypatch.setattr(list_sign_off.sys.stdin, "isatty", lambda: True)
-    monkeypatch.setattr(list_sign_off.typer, "prompt", answer)
+    monkeypatch.setattr(sign_off.sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr(sign_off.typer, "prompt", answer)
     list_sign_off.wait_for_list_sign_off(found)
     shown = capsys.readouterr().err
     assert all((query in shown) == (query != BLOCKED) for query in QUERIES)
-    assert "everybody who was reserved stays charged" in shown
+    assert "everybody stays charged" in shown
     row = found.state.find(Kind.LISTED)
     assert (row.payload["left_out"], row.payload["signed_off"]) == ([BLOCKED], True)
     go_on(found)
     assert BLOCKED not in dict(package_of(found.home).head_list)
-    monkeypatch.setattr(list_sign_off.typer, "prompt", None)  # nobody is asked again
+    monkeypatch.setattr(sign_off.typer, "prompt", None)  # nobody is asked again
     list_sign_off.wait_for_list_sign_off(found)
 
 
 def test_later_leaves_everything_as_it_is(found, monkeypatch):
-    monkeypatch.setattr(list_sign_off.sys.stdin, "isatty", lambda: True)
-    monkeypatch.setattr(list_sign_off.typer, "prompt", lambda *_, **__: "later")
+    monkeypatch.setattr(sign_off.sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr(sign_off.typer, "prompt", lambda *_, **__: "later")
     rows = found.ledger.entries()
-    with pytest.raises(GateRefused, match="shown to nobody; run it again to decide"):
+    with pytest.raises(GateRefused, match="not published; run it again to decide"):
         list_sign_off.wait_for_list_sign_off(found)
     assert found.ledger.entries() == rows
     assert not (found.home.public / "collections").exists()
@@ -280,10 +280,10 @@ def test_later_leaves_everything_as_it_is(found, monkeypatch):
 def test_a_refused_list_is_withheld_with_nothing_public_and_nothing_more_drawn(found, monkeypatch):
     answers = iter(["maybe", "never", "never", "because"])
     confirmed = iter([False, True])
-    monkeypatch.setattr(list_sign_off.sys.stdin, "isatty", lambda: True)
-    monkeypatch.setattr(list_sign_off.typer, "prompt", lambda *_, **__: next(answers))
-    monkeypatch.setattr(list_sign_off.typer, "confirm", lambda *_, **__: next(confirmed))
-    with pytest.raises(GateRefused, match="everybody who was reserved stays charged"):
+    monkeypatch.setattr(sign_off.sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr(sign_off.typer, "prompt", lambda *_, **__: next(answers))
+    monkeypatch.setattr(sign_off.typer, "confirm", lambda *_, **__: next(confirmed))
+    with pytest.raises(GateRefused, match="withheld at sign-off, for good"):
         list_sign_off.wait_for_list_sign_off(found)
     assert found.state.has(Kind.WITHHELD)
     assert not found.state.has(Kind.DRAW_STARTED, HISTOGRAM)
