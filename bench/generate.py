@@ -14,9 +14,11 @@ import pyarrow.parquet as pq
 
 from hybriddp.populations import Population, aol_like, study_rng
 from hybriddp.synthetic_log import RecordsPerUser
+from tasks.epochs import Epoch
 from tasks.generate import write_log
 
 REPETITIONS = 5
+_EPOCH = Epoch.parse("2026-W46")
 # More than two million rows each.
 N_USERS: dict[RecordsPerUser, int] = {"one": 2_100_000, "many": 110_000}
 PARQUET_LIMIT = 3.0
@@ -38,6 +40,7 @@ def _measure_law(
             N_USERS[records_per_user],
             directory / f"log{suffix}",
             seed=1,
+            epoch=_EPOCH,
             records_per_user=records_per_user,
             no_click_share=0.0,
         )

@@ -14,9 +14,12 @@ from statistics import median
 from typing import NamedTuple
 
 from hybriddp.populations import aol_like, study_rng
+from tasks.epochs import Epoch
 from tasks.generate import write_log
+from tasks.keys import make_home
 
 REPETITIONS = 3
+_EPOCH = Epoch.parse("2026-W46")
 FIXED_LIMIT = 1.5
 MARGINAL_LIMIT = 2.0
 MEMORY_LIMIT_GB = 4.0
@@ -90,7 +93,8 @@ def run_process(arguments: list[str], home: Path) -> Cost:
         "PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "true",
         "PREFECT_LOGGING_LEVEL": "CRITICAL",
     }
-    (home / "private" / "prefect").mkdir(parents=True)
+    make_home(home)
+    (home / "private" / "prefect").mkdir()
     start = time.perf_counter()
     child = subprocess.Popen(
         arguments, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -129,7 +133,13 @@ class _Bench:
     def log(self, n_users: int, suffix: str) -> tuple[Path, int]:
         path = self._folder / f"log{n_users}{suffix}"
         summary = write_log(
-            self._population, n_users, path, seed=1, records_per_user="many", no_click_share=0.3
+            self._population,
+            n_users,
+            path,
+            seed=1,
+            epoch=_EPOCH,
+            records_per_user="many",
+            no_click_share=0.3,
         )
         return path, summary.rows
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import mean
 
 from bench.release import run_process
+from tasks.epochs import Epoch
 from tasks.generate import write_session_log
 
 GROUPING_LIMIT = 10.0
@@ -45,7 +46,7 @@ def measure() -> list[tuple[str, float, float]]:
     with tempfile.TemporaryDirectory() as folder:
         for n_users in USERS:
             log = Path(folder) / f"log{n_users}.tsv.gz"
-            n_rows = write_session_log(n_users, log, seed=1).rows
+            n_rows = write_session_log(n_users, log, seed=1, epoch=Epoch.parse("2026-W46")).rows
             commands = [[sys.executable, "-c", code, str(log)] for code in (_GROUPING, _STEPS)]
             before, ours, after = (
                 run_process(commands[which], Path(folder) / f"home{n_users}-{position}")

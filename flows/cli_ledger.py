@@ -1,35 +1,50 @@
-"""`hybriddp ledger` and `hybriddp keys`: what was spent, by whom, and with which keys."""
+"""`hybriddp ledger`: what was spent, by whom, and under which cap."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict
+from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from flows.terminal import HomeOption, JsonOption, explained
-from tasks.groups import people_of
-from tasks.home import Home, write_whole
-from tasks.keys import PURPOSES, Keyring, make_keys, write_public_key
-from tasks.ledger import Ledger
-from tasks.ledger_rules import Kind
-from tasks.overview import Runway, balance, dearest, public_export, runway, set_membership
-from tasks.policy import (
-    DELTA_UNITS,
-    EPSILON_UNITS,
-    Policy,
-    current_policy,
-    set_policy,
+from flows.ledger_words import (
+    balance_json,
+    composed_epsilon,
+    people_in,
+    policy_json,
+    runway_json,
+    runway_text,
 )
+from flows.terminal import (
+    Console,
+    HomeOption,
+    JsonOption,
+    Table,
+    YesOption,
+    confirm,
+    explained,
+)
+from hybriddp.rounding import rounded_up
+from tasks.home import Home, write_whole
+from tasks.keys import open_for_writing
+from tasks.ledger import Ledger
+from tasks.ledger_check import check_ledger
+from tasks.ledger_rules import Kind
+from tasks.overview import (
+    balance,
+    dearest,
+    is_known,
+    policy_of,
+    public_export,
+    runway,
+    set_membership,
+)
+from tasks.policy import DELTA_UNITS, EPSILON_UNITS, set_policy
+from tasks.policy_change import price_of_change
 from tasks.reserve import void_reservation
 from tasks.run import SHOWN_DIGITS
-from tasks.shelf import published_heads
 
 ledger_app = typer.Typer(help="What was spent, and how far it reaches.", no_args_is_help=True)
-keys_app = typer.Typer(help="The curator's keys.", no_args_is_help=True)
 
 PersonArgument = Annotated[str, typer.Argument(help="The person's id, as in the log.")]
 
@@ -42,7 +57,8 @@ def show(home: HomeOption = None, as_json: JsonOption = False) -> None:
     ledger = Ledger(place.ledger)
     reach = runway(place, with_pld=True)
     if as_json:
-        typer.echo(json.dumps({"runway": asdict(reach), "ledger": public_export(place)}))
+        shown = {"runway": runway_json(reach), "ledger": public_export(place)}
+        typer.echo(json.dumps(shown))
         return
     console = Console(highlight=False)
     table = Table("release", "epoch", "product", "state", "people", "epsilon", "delta", box=None)
@@ -56,52 +72,37 @@ def show(home: HomeOption = None, as_json: JsonOption = False) -> None:
             entry.payload["epoch"],
             entry.payload["product"],
             f"burnt {burnt}" if burnt else str(state.entries[-1].kind),
-            _people(entry.payload),
-            f"{price.epsilon / EPSILON_UNITS:g}",
-            f"{price.delta / DELTA_UNITS:g}",
+            people_in(entry.payload),
+            rounded_up(Fraction(price.epsilon, EPSILON_UNITS)),
+            rounded_up(Fraction(price.delta, DELTA_UNITS)),
         )
     console.print(table)
-    console.print(_runway_text(reach), soft_wrap=True)
-
-
-def _people(reserved: Mapping[str, Any]) -> str:
-    """Return how many people are in the groups, those who are in several only once."""
-    groups = reserved["groups"]
-    members = [groups[together[0]]["members"] for together in people_of(groups)]
-    return " + ".join("devices" if size is None else str(size) for size in members)
-
-
-def _runway_text(reach: Runway) -> str:
-    policy = reach.policy
-    window = f"any {policy.window_days} days" if policy.window_days else "a lifetime"
-    lines = [f"\nCap for each person over {window}: {policy.cap}."]
-    if reach.asked is None:
-        return "\n".join([*lines, "Nobody has been charged yet."])
-    tighter = f"; by PLD accounting {reach.pld_epsilon:.3f}" if reach.pld_epsilon else ""
-    lines.append(
-        f"{reach.n_accounts:,} people were charged; the most charged has spent {reach.largest} "
-        f"(the sum, which is enforced{tighter})."
-    )
-    lines.append(
-        f"Runway at {reach.asked} a release: {reach.fits_largest} more for the most charged, "
-        f"{reach.fits_newcomer} for a newcomer."
-    )
-    return "\n".join(lines)
+    console.print(runway_text(reach), soft_wrap=True)
 
 
 @ledger_app.command("verify")
 @explained
 def verify(home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Check the chain, every state, and that no published spending was forgotten."""
-    place = Home.open(home)
-    heads = published_heads(place)
-    head = Ledger(place.ledger).verify(heads)
+    """Check the chain, the keys, every state, and that no spending was forgotten."""
+    checked = check_ledger(Home.open(home))
+    head = checked.head
     if as_json:
-        typer.echo(json.dumps({"seq": head.seq, "hash": head.hash, "published": len(heads)}))
+        typer.echo(
+            json.dumps(
+                {
+                    "seq": head.seq,
+                    "hash": head.hash,
+                    "witnesses": checked.n_witnesses,
+                    "participation_files": checked.n_participation_files,
+                }
+            )
+        )
     else:
         typer.echo(
-            f"The ledger's {head.seq} rows form one chain, and contain all {len(heads)} "
-            f"published heads. Head: {head.hash}"
+            f"The ledger's {head.seq} rows form one chain, written with this home's keys. It knows "
+            f"all that {checked.n_witnesses} published and measured files speak of, and "
+            f"{checked.n_participation_files} participation files are what was sealed. "
+            f"Head: {head.hash}"
         )
 
 
@@ -127,7 +128,7 @@ def show_balance(
     """Show what one person has spent. Private."""
     found = balance(Home.open(home), person)
     if as_json:
-        typer.echo(json.dumps(asdict(found), default=str))
+        typer.echo(json.dumps(balance_json(found)))
         return
     console = Console(highlight=False)
     for spent in found.charges:
@@ -135,8 +136,8 @@ def show_balance(
             f"{spent.at:%Y-%m-%d}  {spent.release_id[:12]}  {spent.group}  {spent.charge}"
         )
     console.print(
-        f"Spent {found.spent} of {found.policy.cap}; remaining {found.remaining}. "
-        f"By PLD accounting: epsilon {found.pld_epsilon:.3f}."
+        f"Spent {found.spent} of {found.policy.cap}; remaining {found.remaining.as_left}. "
+        f"By PLD accounting: epsilon {composed_epsilon(found.pld_epsilon)}."
         + (" Takes part in nothing any more." if found.is_stopped else ""),
         soft_wrap=True,
     )
@@ -146,29 +147,52 @@ def show_balance(
 @explained
 def opt_out(person: PersonArgument, home: HomeOption = None) -> None:
     """Stop using a person's data from the next reservation on; the balance stays."""
-    set_membership(Home.open(home), person, Kind.OPTED_OUT)
-    typer.echo("Opted out: no later release uses or charges this person.")
+    place = Home.open(home)
+    unknown = _if_unknown(place, person)
+    set_membership(place, person, Kind.OPTED_OUT)
+    typer.echo(f"Opted out: no later release uses or charges this person.{unknown}")
 
 
 @ledger_app.command("opt-in")
 @explained
 def opt_in(person: PersonArgument, home: HomeOption = None) -> None:
     """Let a person take part again, with the balance that they had."""
-    set_membership(Home.open(home), person, Kind.OPTED_IN)
-    typer.echo("Opted in again: the old balance still counts.")
+    place = Home.open(home)
+    unknown = _if_unknown(place, person)
+    set_membership(place, person, Kind.OPTED_IN)
+    typer.echo(f"Opted in again: the old balance still counts.{unknown}")
 
 
 @ledger_app.command("erase")
 @explained
-def erase(person: PersonArgument, home: HomeOption = None) -> None:
+def erase(person: PersonArgument, yes: YesOption = False, home: HomeOption = None) -> None:
     """Erase a person: opt them out and drop every working copy that may hold their rows."""
     place = Home.open(home)
+    unknown = _if_unknown(place, person)
+    confirm(
+        "Erasing removes every working copy of every log, and puts on record that this person "
+        f"takes part no more; the row cannot be removed.{unknown}",
+        yes=yes,
+    )
     set_membership(place, person, Kind.ERASED)
-    n_dropped = place.drop_warehouses()
+    dropped = place.drop_warehouses()
+    at_work = f" {dropped.n_at_work} more are at work and go when their releases end." * bool(
+        dropped.n_at_work
+    )
     typer.echo(
-        f"Erased: no later release uses this person; {n_dropped} working copies of logs were "
-        "removed. Remove their rows from the log itself; the account stays, so that joining "
-        "again does not refill it."
+        f"Erased: no later release uses this person; {dropped.n_removed} working copies of logs "
+        f"were removed, and the texts of unforeseen errors.{at_work} Remove their rows from the "
+        f"log itself; the account stays, so that joining again does not refill it.{unknown}"
+    )
+
+
+def _if_unknown(home: Home, person: str) -> str:
+    """Say so if an id was perhaps mistyped; what was decided is recorded all the same."""
+    if is_known(home, person):
+        return ""
+    return (
+        " Nobody with this id has ever taken part here: it counts from the first time that they "
+        "would; if you expected them to be known, check the spelling."
     )
 
 
@@ -180,16 +204,29 @@ def change_policy(
     window_days: Annotated[
         int | None, typer.Option(help="Refill after so many days; 0: never.")
     ] = None,
+    max_refusals: Annotated[
+        int | None,
+        typer.Option(help="Verdicts on raw logs in an epoch that no release follows."),
+    ] = None,
+    yes: YesOption = False,
     home: HomeOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Show the cap, or put a new one on record."""
-    ledger = Ledger(Home.open(home).ledger)
-    policy = current_policy(ledger.entries())
-    if (cap_epsilon, cap_delta, window_days) != (None, None, None):
-        policy = Policy.changed(policy, cap_epsilon, cap_delta, window_days)
-        set_policy(ledger, policy)
-    window = f"any {policy.window_days} days" if policy.window_days else "a lifetime"
-    typer.echo(f"Cap for each person over {window}: {policy.cap}.")
+    place = Home.open(home)
+    policy = policy_of(place)
+    changed = policy.changed(cap_epsilon, cap_delta, window_days, max_refusals)
+    if changed != policy:
+        confirm(price_of_change(place, policy, changed), yes=yes)
+        set_policy(open_for_writing(place), changed)
+    if as_json:
+        typer.echo(json.dumps(policy_json(changed)))
+        return
+    window = f"any {changed.window_days} days" if changed.window_days else "a lifetime"
+    typer.echo(
+        f"Cap for each person over {window}: {changed.cap}. Verdicts on raw logs that no release "
+        f"follows: at most {changed.max_refusals} in each epoch."
+    )
 
 
 @ledger_app.command("void")
@@ -200,30 +237,3 @@ def void(
     """Give a reservation back of which nothing was drawn."""
     attempt = void_reservation(Home.open(home), release_id)
     typer.echo(f"Attempt {attempt} of {release_id} is void; nobody pays for it.")
-
-
-@keys_app.command("init")
-@explained
-def init(home: HomeOption = None) -> None:
-    """Make the keys of a new home; keys that are there stay."""
-    place = Home.open(home)
-    made = make_keys(place)
-    typer.echo(
-        ("Made new keys" if made else "The keys are there already") + f" in {place.keys}.\n"
-        f"Give consumers {write_public_key(place)}. Back up {place.keys}: without the account "
-        "key nobody knows what people have spent."
-    )
-
-
-@keys_app.command("show")
-@explained
-def show_keys(home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Show the public key and what the secret ones are for; never a secret."""
-    place = Home.open(home)
-    public = Keyring.open(place).public_key.hex()
-    if as_json:
-        typer.echo(json.dumps({"public_key": public, "file": str(write_public_key(place))}))
-        return
-    typer.echo(f"public key  {public}\n            in {write_public_key(place)}")
-    for name, purpose in PURPOSES.items():
-        typer.echo(f"{name:<11} {purpose}")

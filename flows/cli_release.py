@@ -1,26 +1,30 @@
 """`hybriddp release`, `reprocess`, `verify`, `withdraw`, `search`: making lists and using them."""
 
 import json
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
 from flows import options
-from flows.environment import configure
-from flows.running import run_release_flow, say_published, settings_from, verify_folder
-from flows.terminal import HomeOption, JsonOption, Progress, explained
+from flows.lazy import without_pandas
+from flows.terminal import (
+    Console,
+    HomeOption,
+    JsonOption,
+    Table,
+    confirm,
+    explained,
+    harmless,
+    mark,
+    say,
+    say_json,
+)
 from hybriddp.errors import require
-from tasks.home import Home
-from tasks.policy import Charge
-from tasks.reprocess import ReprocessRequest
-from tasks.request import ReleaseRequest
-from tasks.run import identify
-from tasks.shelf import look_up, newest_folder, read_rows
-from tasks.withdraw import withdraw as withdraw_release
+
+if TYPE_CHECKING:
+    from tasks.request import ReleaseRequest
 
 KeyOption = Annotated[
     Path | None, typer.Option("--key", help="Public key file; default: signing.pub of the home.")
@@ -67,6 +71,8 @@ def release(
     clients: Annotated[str | None, typer.Option(help="simulate, or reports of devices.")] = None,
     reports: Annotated[Path | None, typer.Option(help="Reports that devices sent.")] = None,
     max_bad_row_share: options.BadRows = None,
+    max_outside_epoch_share: options.OutsideEpoch = None,
+    exact_ids: options.ExactIds = None,
     min_group_size: options.GroupSize = None,
     blocklist: options.Blocklist = None,
     decimals: Annotated[int | None, typer.Option(help="Decimals of probabilities; 6.")] = None,
@@ -76,6 +82,8 @@ def release(
         float | None, typer.Option(help="Withhold if the groups agree less; 1e-6, 0 never.")
     ] = None,
     sign_off: options.SignOff = None,
+    ignore_plan: options.IgnorePlan = None,
+    accept_collapse: options.AcceptCollapse = None,
     new_attempt: options.NewAttempt = None,
     pay_again: options.PayAgain = None,
     engine: Annotated[str, typer.Option(help="Where the SQL runs: duckdb.")] = "duckdb",
@@ -83,8 +91,15 @@ def release(
     as_json: JsonOption = False,
 ) -> None:
     """Publish the head of a search log; run it again to go on, or to get the same list for free."""
+    settings = locals()
+    from datetime import UTC, datetime
+
+    from flows.running import run_release_flow, say_published, settings_from
+    from tasks.request import ReleaseRequest
+    from tasks.run import identify
+
     require(engine == "duckdb", "engine must be duckdb", repr(engine), "it is the only one yet")
-    request = ReleaseRequest.model_validate(settings_from(locals())).at(datetime.now(UTC))
+    request = ReleaseRequest.model_validate(settings_from(settings)).at(datetime.now(UTC))
     outcome, seconds, place = run_release_flow("release", request, identify, home, is_quiet=as_json)
     if outcome.status == "collecting":
         _say_collecting(outcome.folder, request, as_json)
@@ -92,11 +107,11 @@ def release(
         say_published(outcome, seconds, place, show_head, as_json=as_json)
 
 
-def _say_collecting(folder: Path, request: ReleaseRequest, as_json: bool) -> None:
+def _say_collecting(folder: Path, request: "ReleaseRequest", as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps({"status": "collecting", "package": str(folder)}))
+        say_json({"status": "collecting", "package": str(folder)})
         return
-    typer.echo(
+    say(
         f"COLLECTING: devices can report on the package in\n  {folder}\n"
         "Run the same command again with --reports PATH when they have."
     )
@@ -104,9 +119,12 @@ def _say_collecting(folder: Path, request: ReleaseRequest, as_json: bool) -> Non
 
 def show_head(folder: Path, n_checks: int) -> None:
     """Print the first rows of a release, what was promised, and where everything is."""
-    console = Console(highlight=False)
+    from tasks.policy import Charge
+    from tasks.shelf import read_rows
+
+    console = Console()
     manifest = json.loads((folder / "manifest.json").read_bytes())
-    table = Table("rank", "query", "url", "probability", "95 % interval", box=None)
+    table = Table("rank", "query", "url", "probability", "95 % interval")
     for row in read_rows(folder, "head_list")[:_SHOWN]:
         interval = f"{row['ci_low']:.6f} - {row['ci_high']:.6f}"
         table.add_row(
@@ -127,7 +145,6 @@ def show_head(folder: Path, n_checks: int) -> None:
         f"Release {manifest['release_id']}, sequence {manifest['sequence']}, valid until "
         f"{manifest['expires']}; {n_checks} checks passed.\n"
         f"Published in {folder}",
-        soft_wrap=True,
     )
 
 
@@ -139,10 +156,15 @@ def reprocess(
     max_bytes: Annotated[int | None, typer.Option(help="Other size limit.")] = None,
     blocklist: Annotated[Path | None, typer.Option(help="Queries never to publish.")] = None,
     min_agreement: Annotated[float | None, typer.Option(help="Other limit of agreement.")] = None,
+    accept_collapse: options.AcceptCollapse = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Do the post-processing again from the measurements: free, a revision only if it differs."""
+    from flows.environment import configure
+    from flows.running import run_flow
+    from tasks.reprocess import ReprocessRequest
+
     request = ReprocessRequest(
         release_id=release_id,
         decimals=decimals,
@@ -150,15 +172,13 @@ def reprocess(
         max_bytes=max_bytes,
         blocklist=blocklist,
         min_agreement=min_agreement,
+        accept_collapse=bool(accept_collapse),
     )
-    configure(home, quiet=True)
-    with Progress(Console(stderr=True, quiet=as_json, highlight=False)) as progress:
-        from flows.reprocess import reprocess as reprocess_flow
-        from tasks.orchestrated import announce as announced
-
-        announced.set(progress.announce)
-        folder = reprocess_flow(request)
-    typer.echo(json.dumps({"folder": str(folder)}) if as_json else f"Published in {folder}")
+    folder, _ = run_flow("reprocess", request, configure(home, quiet=True), is_quiet=as_json)
+    if as_json:
+        say_json({"folder": str(folder)})
+    else:
+        say(f"Published in {folder}")
 
 
 @explained
@@ -175,18 +195,23 @@ def verify(
     as_json: JsonOption = False,
 ) -> None:
     """Check signature, hashes, schema, sequence and expiry, and recompute the list."""
-    place = Home.open(home)
+    without_pandas()
+    from flows.verifying import verify_folder
+    from tasks.home import Home
+    from tasks.shelf import newest_folder
+
+    place = Home.at(home)  # a consumer has none
     folder = newest_folder(folder)
     manifest, checks = verify_folder(
         folder, place, key, min_sequence, measurements=measurements, with_measurements=key is None
     )
     if as_json:
         found = {check.name: check.detail for check in checks}
-        typer.echo(json.dumps({"release_id": manifest["release_id"], "checks": found}))
+        say_json({"release_id": manifest["release_id"], "checks": found})
         return
-    console = Console(highlight=False)
+    console = Console()
     for check in checks:
-        console.print(f"[green]✓[/] {check.name}: {check.detail}", soft_wrap=True)
+        console.print(mark(True), f"{check.name}: {check.detail}")
     console.print(f"Release {manifest['release_id']} is what its publisher signed.")
 
 
@@ -194,15 +219,22 @@ def verify(
 def withdraw(
     release_id: Annotated[str, typer.Argument(help="A published release.")],
     reason: Annotated[str, typer.Option(help="Why; it is published.")],
+    yes: options.Yes = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Mark a release as withdrawn, and point consumers to the one before."""
-    folders = withdraw_release(Home.open(home), release_id, reason)
+    """Take a release back for good: a signed notice is left of it, and readers are moved on."""
+    from tasks.home import Home
+    from tasks.withdraw import cost_of_withdrawal
+    from tasks.withdraw import withdraw as withdraw_release
+
+    place = Home.open(home)
+    confirm(cost_of_withdrawal(place, release_id), yes=yes)
+    folders = withdraw_release(place, release_id, reason)
     if as_json:
-        typer.echo(json.dumps({"withdrawn": [str(folder) for folder in folders]}))
+        say_json({"withdrawn": [str(folder) for folder in folders]})
     else:
-        typer.echo(f"Withdrawn: {', '.join(str(folder) for folder in folders)}")
+        say(f"Withdrawn: {', '.join(str(folder) for folder in folders)}")
 
 
 @explained
@@ -215,18 +247,23 @@ def search(
     as_json: JsonOption = False,
 ) -> None:
     """Look up a prefix in a published list, as a browser would."""
+    from tasks.shelf import look_up, newest_folder
 
     found = look_up(newest_folder(folder), prefix, limit)
     if as_json:
-        typer.echo(json.dumps(found))
+        say_json(found)
         return
-    console = Console(highlight=False)
+    console = Console()
     if not found:
         console.print(f"No listed query begins with {prefix!r}.")
     for entry in found:
-        console.print(f"{entry['query']}  [dim]{entry['probability']:.6f}[/]")
+        console.print(_with_probability(entry["query"], entry))
         for url in entry["urls"]:
-            console.print(f"    {url['url']}  [dim]{url['probability']:.6f}[/]")
+            console.print(_with_probability(f"    {url['url']}", url))
+
+
+def _with_probability(text: str, entry: dict[str, Any]) -> Text:
+    return Text.assemble(harmless(text), (f"  {entry['probability']:.6f}", "dim"))
 
 
 def register(app: typer.Typer) -> None:

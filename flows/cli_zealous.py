@@ -6,15 +6,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from flows import options
 from flows.running import run_release_flow, say_published, settings_from
-from flows.terminal import HomeOption, JsonOption, explained
+from flows.terminal import Console, HomeOption, JsonOption, Table, explained
 from tasks.policy import Charge
 from tasks.shelf import read_rows
 from tasks.zealous import identify
+from tasks.zealous_product import count_column
 from tasks.zealous_request import ITEM_COLUMNS, ZealousRequest
 
 _SHOWN = 5
@@ -50,11 +49,15 @@ def zealous(
     rotation: options.Rotation = None,
     columns: options.Columns = None,
     max_bad_row_share: options.BadRows = None,
+    max_outside_epoch_share: options.OutsideEpoch = None,
+    exact_ids: options.ExactIds = None,
     min_group_size: options.GroupSize = None,
     blocklist: options.Blocklist = None,
     valid_days: options.ValidDays = None,
     max_bytes: options.MaxBytes = None,
     sign_off: options.SignOff = None,
+    ignore_plan: options.IgnorePlan = None,
+    accept_collapse: options.AcceptCollapse = None,
     new_attempt: options.NewAttempt = None,
     pay_again: options.PayAgain = None,
     home: HomeOption = None,
@@ -68,19 +71,20 @@ def zealous(
 
 def show_histograms(folder: Path, n_checks: int) -> None:
     """Print the first rows of every histogram, what was promised, and where everything is."""
-    console = Console(highlight=False)
+    console = Console()
     manifest = json.loads((folder / "manifest.json").read_bytes())
     groups, kinds = manifest["guarantees"], manifest["parameters"]["histograms"]
+    column, m = count_column(manifest["schema_version"]), manifest["parameters"]["items_per_user"]
     for kind in kinds:
         shown = manifest["histograms"][kind]
         console.print(
-            f"{manifest['rows'][kind]:,} {kind} of more than {shown['threshold']} people "
+            f"{manifest['rows'][kind]:,} {kind} of more than {shown['threshold']} contributors "
             f"(noise within {shown['margin_95']} in 95 % of cases)"
         )
-        table = Table("rank", *ITEM_COLUMNS[kind], "users", box=None)
+        table = Table("rank", *ITEM_COLUMNS[kind], "contributors")
         for row in read_rows(folder, kind)[:_SHOWN]:
             texts = (row[name] for name in ITEM_COLUMNS[kind])
-            table.add_row(str(row["rank"]), *texts, f"{row['users']:,}")
+            table.add_row(str(row["rank"]), *texts, f"{row[column]:,}")
         if manifest["rows"][kind]:
             console.print(table)
     charge = Charge(
@@ -88,12 +92,13 @@ def show_histograms(folder: Path, n_checks: int) -> None:
         sum(groups[kind]["delta_atto"] for kind in kinds),
     )
     console.print(
-        f"\n{charge} in all, {manifest['parameters']['relaxation']}, for each of "
+        f"\nEach person contributes at most {m} of their items to a histogram, so more people have "
+        "an item than contributed it; how many more was not measured.\n"
+        f"{charge} in all, {manifest['parameters']['relaxation']}, for each of "
         f"{groups[kinds[0]]['people']:,} people.\n"
         f"Release {manifest['release_id']}, sequence {manifest['sequence']}, valid until "
         f"{manifest['expires']}; {n_checks} checks passed.\n"
         f"Published in {folder}",
-        soft_wrap=True,
     )
 
 

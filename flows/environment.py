@@ -7,12 +7,14 @@ from pathlib import Path
 
 from tasks.home import Home
 
-_SETTINGS = {
+_NO_TELEMETRY = {
     "DO_NOT_TRACK": "1",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "GX_ANALYTICS_ENABLED": "false",
-    "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "150",
-    "PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "true",
+}
+_USUAL = {
+    # A server that Prefect starts by itself has no key and outlives a killed command.
+    "PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "false",
     "PREFECT_CLI_PROMPT": "false",
 }
 
@@ -25,8 +27,8 @@ def configure(root: Path | None, *, quiet: bool) -> Home:
     """
     home = Home.open(root)
     os.environ["HYBRIDDP_HOME"] = str(home.root)
-    os.environ.update({name: _SETTINGS[name] for name in list(_SETTINGS)[:3]})
-    for name, value in _SETTINGS.items():
+    os.environ.update(_NO_TELEMETRY)
+    for name, value in _USUAL.items():
         os.environ.setdefault(name, value)
     os.environ.setdefault("PREFECT_HOME", str(home.prefect))
     if quiet:

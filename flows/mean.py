@@ -12,15 +12,18 @@ from tasks.mean_orchestrated import (
 )
 from tasks.mean_request import MeanRequest
 from tasks.number_orchestrated import choose_people, ingest, judge_log
-from tasks.orchestrated import discard_private_tables, reserve
+from tasks.orchestrated import check_inputs, discard_private_tables, reserve
 from tasks.outcome import Outcome
 from tasks.product_orchestrated import publish
+from tasks.reasons import reasoned
 
 
 @flow(name="mean", persist_result=False)
+@reasoned
 def mean(request: MeanRequest) -> Outcome:
     """Publish a mean of people's numbers; run again, it returns the same for free."""
     run = identify(request)
+    check_inputs(run)
     ingest(run)
     judge_log(run)
     choose_people(run)

@@ -17,6 +17,12 @@ Columns = Annotated[
     list[str] | None, typer.Option(help="Other column names, such as person=UserId.")
 ]
 BadRows = Annotated[float | None, typer.Option(help="More bad rows stop it.")]
+OutsideEpoch = Annotated[
+    float | None, typer.Option(help="More rows of other epochs stop it; 0.999.")
+]
+ExactIds = Annotated[
+    bool | None, typer.Option("--exact-ids", help="Ids that differ only by case or zeros are two.")
+]
 GroupSize = Annotated[int | None, typer.Option(help="Smallest group; 2.")]
 Blocklist = Annotated[Path | None, typer.Option(help="Queries never to publish.")]
 ValidDays = Annotated[int | None, typer.Option(help="Days until it expires; 14.")]
@@ -28,3 +34,11 @@ NewAttempt = Annotated[
 PayAgain = Annotated[
     bool | None, typer.Option("--pay-again", help="Pay for a second release of an epoch.")
 ]
+IgnorePlan = Annotated[
+    bool | None, typer.Option("--ignore-plan", help="Pay although an empty list is expected.")
+]
+AcceptCollapse = Annotated[
+    bool | None,
+    typer.Option("--accept-collapse", help="Publish an empty list, or one half of the last one."),
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Agree to what cannot be undone.")]

@@ -7,6 +7,7 @@ from flows.sign_off import wait_for_sign_off
 from tasks.orchestrated import (
     blend,
     check_groups_agree,
+    check_inputs,
     choose_cohorts,
     collect_reports,
     denoise,
@@ -14,6 +15,7 @@ from tasks.orchestrated import (
     draw_head_list,
     draw_optin_histogram,
     estimate_intervals,
+    expect_a_list,
     identify,
     ingest,
     judge_log,
@@ -26,16 +28,20 @@ from tasks.orchestrated import (
     trim_head_list,
 )
 from tasks.outcome import Outcome
+from tasks.reasons import reasoned
 from tasks.request import ReleaseRequest
 
 
 @flow(name="release", persist_result=False)
+@reasoned
 def release(request: ReleaseRequest) -> Outcome:
     """Publish the head of a search log; run again, it returns the same release for free."""
     run = identify(request)
+    check_inputs(run)
     ingest(run)
     judge_log(run)
     choose_cohorts(run)
+    expect_a_list(run)
     reserve(run)
     draw_head_list(run)
     wait_for_list_sign_off(run)

@@ -1,28 +1,29 @@
 """What the commands that make a release share: settings, progress, and a last verification."""
 
-import json
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
-import typer
-from rich.console import Console
-
 from flows.environment import configure
-from flows.terminal import Progress
+from flows.temporary import begin
+from flows.terminal import Progress, say, say_json
+from flows.verifying import verify_folder
 from hybriddp.errors import require
-from tasks.checks import Check
 from tasks.groups import ANSWERS, NUMBERS, people_of
 from tasks.home import Home
-from tasks.keys import read_public_key
-from tasks.log_files import BadInput
+from tasks.ledger_rules import Kind
 from tasks.outcome import Outcome
 from tasks.policy import Charge
-from tasks.verify import own_measurements, verify_release
+from tasks.reading import Unreadable, read_file
+from tasks.refusals import BadInput
+from tasks.run import LogRun
 
 Asked = TypeVar("Asked")
+Timings = dict[str, float]
+_MAX_SETTINGS_BYTES = 1_000_000
 
 # What a command takes that is no setting of a request.
 _NO_SETTINGS = {"config", "columns", "engine", "home", "as_json"}
@@ -40,13 +41,11 @@ def settings_from(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 def read_settings(config: Path | None, given: dict[str, Any], columns: list[str]) -> dict[str, Any]:
     """Put the settings of a file and of the command line together; the latter win."""
-    settings: dict[str, Any] = {}
-    if config is not None:
-        try:
-            settings = tomllib.loads(config.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise BadInput(f"{config} cannot be read as TOML ({type(error).__name__}).") from None
-    mapping = dict(settings.pop("columns", {}))
+    settings = {} if config is None else read_toml(config)
+    named = settings.pop("columns", {})
+    if not isinstance(named, dict):
+        raise BadInput(f"{config}: columns must be a table, such as columns = {{person = 'uid'}}.")
+    mapping = dict(named)
     for pair in columns:
         name, equals, column = pair.partition("=")
         require(bool(equals), "--columns must look like person=UserId", repr(pair), "add the =")
@@ -56,36 +55,61 @@ def read_settings(config: Path | None, given: dict[str, Any], columns: list[str]
     return {**settings, **given}
 
 
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a file of settings; say where it is wrong."""
+    try:
+        data = read_file(path.absolute().parent, path.name, _MAX_SETTINGS_BYTES)
+        return tomllib.loads(data.decode("utf-8"))
+    except Unreadable as error:
+        raise BadInput(f"the settings cannot be read: {error}") from None
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path}: byte {error.start + 1} is not UTF-8; save it as such.") from None
+    except RecursionError:
+        raise BadInput(f"{path}: tables are nested too deep.") from None
+    except ValueError as error:
+        place = re.search(r"line (\d+), column (\d+)", str(error))
+        where = f"line {place[1]}, column {place[2]}" if place else "its end"
+        raise BadInput(
+            f'{path}, {where}: this is no TOML; a setting looks like epoch = "2026-W46".'
+        ) from None
+
+
 def run_release_flow(
     name: str,
     request: Asked,
-    identify: Callable[[Asked, Home], object],
+    identify: Callable[[Asked, Home], LogRun],
     home: Path | None,
     *,
     is_quiet: bool,
-) -> tuple[Outcome, dict[str, float], Home]:
+) -> tuple[Outcome, Timings, Home]:
     """Run the flow of this name; return how it ended, the seconds of every step, and the home."""
     place = configure(home, quiet=True)
-    identify(request, place)  # what is refused anyway is refused before Prefect starts
-
-    def run() -> Outcome:
-        flow = getattr(import_module(f"flows.{name}"), name)  # importing Prefect takes seconds
-        outcome: Outcome = flow(request)
-        return outcome
-
-    return *with_progress(run, is_quiet=is_quiet), place
+    run = identify(request, place)  # what is refused anyway is refused before Prefect starts
+    if (outcome := replay_of(run)) is not None:
+        return outcome, {}, place
+    return *run_flow(name, request, place, is_quiet=is_quiet), place
 
 
-def with_progress(
-    run_flow: Callable[[], Outcome], *, is_quiet: bool
-) -> tuple[Outcome, dict[str, float]]:
-    """Run a flow and show its steps; return how it ended, and the seconds of every step."""
-    with Progress(Console(stderr=True, quiet=is_quiet, highlight=False)) as progress:
-        from tasks.orchestrated import announce  # importing Prefect takes seconds
+def replay_of(run: LogRun) -> Outcome | None:
+    """Return what this release published, if it is all there: that needs no Prefect and no draw."""
+    if not run.state.has(Kind.PUBLISHED):
+        return None
+    outcome = Outcome.published(run)
+    is_there = (outcome.folder / "manifest.json").exists()
+    # Without them the flow puts them on the shelf again, from the measurements.
+    return outcome if is_there and (outcome.folder.parent / "latest.json").exists() else None
 
-        announce.set(progress.announce)
-        outcome = run_flow()
-    return outcome, progress.seconds
+
+def run_flow(name: str, request: object, home: Home, *, is_quiet: bool) -> tuple[Any, Timings]:
+    """Run a flow and show its steps; return its result, and the seconds of every step."""
+    with Progress(is_quiet=is_quiet) as progress:
+        server = begin(home)  # it starts while this process imports Prefect: seconds, both
+        flow = getattr(import_module(f"flows.{name}"), name)
+        orchestrated = import_module("tasks.orchestrated")
+        server.wait()
+        orchestrated.announce.set(progress.announce)
+        result = flow(request)
+    return result, progress.seconds
 
 
 def say_published(
@@ -101,35 +125,14 @@ def say_published(
     _, checks = verify_folder(
         outcome.folder, home, None, 0, with_measurements=True, may_be_expired=True
     )
+    is_replay = not seconds  # nothing was done, so nothing took time
     if as_json:
-        facts = {"checks": [check.name for check in checks], "steps": seconds}
-        typer.echo(json.dumps({**outcome.model_dump(mode="json"), **facts}))
+        facts = {"checks": [check.name for check in checks], "seconds": seconds}
+        say_json({**outcome.model_dump(mode="json"), "is_replay": is_replay, **facts})
     else:
         show(outcome.folder, len(checks))
-
-
-def verify_folder(
-    folder: Path,
-    home: Home,
-    key: Path | None,
-    min_sequence: int,
-    *,
-    measurements: Path | None = None,
-    with_measurements: bool,
-    may_be_expired: bool = False,
-) -> tuple[dict[str, Any], list[Check]]:
-    """Verify with the home's own measurements, where they are and nobody gave others."""
-    public_key = read_public_key(key or home.public / "signing.pub")
-    if measurements is None and with_measurements:
-        own = own_measurements(home, folder, public_key)
-        measurements = own if own.is_dir() else None
-    return verify_release(
-        folder,
-        public_key,
-        min_sequence=min_sequence,
-        measurements=measurements,
-        may_be_expired=may_be_expired,
-    )
+        if is_replay:
+            say("Replay: nothing was paid, nothing was drawn.")
 
 
 def promise(guarantees: Mapping[str, Mapping[str, Any]]) -> str:

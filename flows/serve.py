@@ -2,108 +2,125 @@
 
 import os
 import signal
-import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from pathlib import Path
 
+from flows.door import SERVER_KEY, guarded_settings, key_file, server_key
 from flows.environment import configure
+from flows.temporary import DATABASE, DATABASE_URL, fault_of, wait_until_healthy
+from flows.tied import Child, listen
+from hybriddp.errors import HybridDPError, InvalidParameter, require
+from tasks.home import Home
+from tasks.keys import make_home
+from tasks.refusals import BadInput
 
 CHECKOUT = Path(__file__).parents[1]
 POOL = "hybriddp"
-_STARTUP_SECONDS = 150
+_INCOMING = "incoming"  # the folder that prefect.yaml's deployments read
+_STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+class Stopped(BaseException):
+    """Somebody asked this process to end."""
 
 
 def main() -> int:
     """Start everything, say where it is, and stop it all on Ctrl-C or SIGTERM."""
+    for number in _STOPS:
+        signal.signal(number, _stop_now)
+    children: list[Child] = []
+    try:
+        _start_all(children)
+        return _wait_for_any(children)
+    except Stopped:
+        return 0
+    except HybridDPError as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return 2 if isinstance(error, BadInput | InvalidParameter) else 1
+    finally:
+        for number in _STOPS:
+            signal.signal(number, signal.SIG_IGN)
+        for child in reversed(children):  # the worker first: it reports to the server
+            child.stop()
+
+
+def _stop_now(_signal: int, _frame: object) -> None:
+    raise Stopped
+
+
+def _start_all(children: list[Child]) -> None:
+    make_home()  # a set-up command: who starts a server wants a home
     home = configure(None, quiet=False)
     port = os.environ.get("HYBRIDDP_PORT", "4200")
-    url = f"http://127.0.0.1:{port}"
-    environment = os.environ | {
-        "PREFECT_API_URL": f"{url}/api",
-        "PREFECT_UI_API_URL": f"{url}/api",
-        "PREFECT_WORKER_QUERY_SECONDS": "3",
-        "HYBRIDDP_CHECKOUT": str(CHECKOUT),
-    }
-    children: list[subprocess.Popen[bytes]] = []
-
-    def start(*arguments: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "prefect", *arguments]
-        child = subprocess.Popen(command, env=environment, cwd=CHECKOUT)
-        children.append(child)
-        return child
-
-    def stop(_signal: int, _frame: object) -> None:
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGTERM, stop)
+    require(port.isdecimal(), "HYBRIDDP_PORT must be a number", repr(port), "take 4200")
+    _require_whole_database(home)
     try:
-        print("Starting the Prefect server ...", flush=True)
-        server = start("server", "start", "--host", "127.0.0.1", "--port", port)
-        _wait_until_healthy(f"{url}/api/health", server)
-        for arguments in (
-            ("work-pool", "create", POOL, "--type", "process", "--overwrite"),
-            ("--no-prompt", "deploy", "--all"),
-        ):
-            print(f"prefect {' '.join(arguments)} ...", flush=True)
-            subprocess.run(
-                [sys.executable, "-m", "prefect", *arguments],
-                env=environment,
-                cwd=CHECKOUT,
-                check=True,
-                stdout=subprocess.DEVNULL,
-            )
-        start("worker", "start", "--pool", POOL, "--type", "process")
-        print(
-            f"\nPrefect's pages: {url}\nDeployments: {url}/deployments\nHome: {home.root}\n"
-            "Ctrl-C stops everything.",
-            flush=True,
+        listener = listen(int(port))
+    except (OSError, OverflowError):
+        raise BadInput(f"port {port} is taken; set HYBRIDDP_PORT to another one.") from None
+    settings = guarded_settings(int(port), os.environ.get(SERVER_KEY) or server_key(home))
+    environment = os.environ | settings | {"HYBRIDDP_CHECKOUT": str(CHECKOUT)}
+    environment.setdefault("PREFECT_WORKER_QUERY_SECONDS", "3")
+    (CHECKOUT / _INCOMING).mkdir(exist_ok=True)
+    _say("Starting the Prefect server ...")
+    with_database = environment
+    if "PREFECT_API_DATABASE_CONNECTION_URL" not in environment:
+        with_database = {"PREFECT_SERVER_DATABASE_CONNECTION_URL": DATABASE_URL} | environment
+    server = Child.start("pages", environment=with_database, folder=home.prefect, listener=listener)
+    children.append(server)
+    wait_until_healthy(settings["PREFECT_API_URL"], server)
+    pool = ("work-pool", "create", POOL, "--type", "process", "--overwrite")
+    for arguments in (
+        (*pool, "--base-job-template", "work_pool.json"),
+        ("--no-prompt", "deploy", "--all"),
+    ):
+        _say(f"prefect {' '.join(arguments)} ...")
+        _run(children, arguments, environment)
+    worker = ("prefect", "worker", "start", "--pool", POOL, "--type", "process")
+    children.append(Child.start(*worker, environment=environment))
+    url = settings["PREFECT_API_URL"].removesuffix("/api")
+    _say(
+        f"\nPrefect's pages: {url}\nDeployments: {url}/deployments\nHome: {home.root}\n"
+        f"The pages ask for a key once: it is the line in {key_file(home)}, which only you can "
+        f"read.\nLogs: {CHECKOUT / _INCOMING}\nCtrl-C stops everything."
+    )
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+def _run(children: list[Child], arguments: tuple[str, ...], environment: dict[str, str]) -> None:
+    """Run one of Prefect's commands to its end."""
+    child = Child.start("prefect", *arguments, environment=environment, is_quiet=True)
+    children.append(child)
+    if child.process.wait() != 0:
+        raise HybridDPError(f"`prefect {' '.join(arguments)}` failed; its reason stands above.")
+    children.remove(child)
+    child.stop()
+
+
+def _require_whole_database(home: Home) -> None:
+    """Refuse a damaged history of runs at once: Prefect would try for minutes."""
+    home.prefect.mkdir(mode=0o700, exist_ok=True)
+    database = home.prefect / DATABASE
+    if database.exists() and (fault := fault_of(database)):
+        raise HybridDPError(
+            f"{database} is damaged ({fault}). It holds the history of runs only; what was paid "
+            "and drawn is in the ledger. Move it away, with the files whose names begin like its "
+            "name, and start again."
         )
-        return _wait_for_any(children)
-    except KeyboardInterrupt:
-        return 0
-    except (RuntimeError, subprocess.CalledProcessError) as error:
-        print(f"Error: {error}", file=sys.stderr)
-        return 1
-    finally:
-        _stop(children)
 
 
-def _wait_until_healthy(url: str, server: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + _STARTUP_SECONDS
-    while time.monotonic() < deadline:
-        if server.poll() is not None:
-            raise RuntimeError(
-                "the Prefect server stopped at once; is the port taken? Set HYBRIDDP_PORT."
-            )
-        try:
-            with urllib.request.urlopen(url, timeout=2):
-                return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.5)
-    raise RuntimeError(f"the Prefect server did not answer within {_STARTUP_SECONDS} s.")
-
-
-def _wait_for_any(children: list[subprocess.Popen[bytes]]) -> int:
+def _wait_for_any(children: list[Child]) -> int:
     """Wait until a child ends, and return its exit code: without one of them nothing works."""
     while True:
         for child in children:
-            code = child.poll()
+            code = child.process.poll()
             if code is not None:
                 return code
-        time.sleep(1)
-
-
-def _stop(children: list[subprocess.Popen[bytes]]) -> None:
-    for child in reversed(children):
-        child.terminate()
-    for child in children:
-        try:
-            child.wait(timeout=20)
-        except subprocess.TimeoutExpired:
-            child.kill()
+        time.sleep(0.2)
 
 
 if __name__ == "__main__":

@@ -3,9 +3,17 @@
 from prefect import flow
 
 from flows.sign_off import wait_for_sign_off
-from tasks.orchestrated import discard_private_tables, ingest, judge_log, reserve
+from tasks.orchestrated import (
+    check_inputs,
+    discard_private_tables,
+    expect_a_list,
+    ingest,
+    judge_log,
+    reserve,
+)
 from tasks.outcome import Outcome
 from tasks.product_orchestrated import publish
+from tasks.reasons import reasoned
 from tasks.zealous_orchestrated import (
     choose_people,
     draw_histogram,
@@ -16,12 +24,15 @@ from tasks.zealous_request import ZealousRequest
 
 
 @flow(name="zealous", persist_result=False)
+@reasoned
 def zealous(request: ZealousRequest) -> Outcome:
     """Publish which items of a log many people share; run again, it returns the same for free."""
     run = identify(request)
+    check_inputs(run)
     ingest(run)
     judge_log(run)
     choose_people(run)
+    expect_a_list(run)
     reserve(run)
     for kind in run.request.kinds:
         draw_histogram[kind](run)

@@ -3,6 +3,7 @@
 Accountants price events that touched the same person; they refuse one that they do not know.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
@@ -73,7 +74,13 @@ def compose_pld(events: Iterable[Event], delta: float) -> float:
     epsilon = float(reduce(lambda a, b: a.compose(b), parts).get_epsilon_for_delta(delta))
     basic = compose_basic(known)
     # Losses are rounded up to a grid, so the plain sum may be the smaller of two true bounds.
-    return min(epsilon, float(basic.epsilon)) if basic.delta <= Fraction(delta) else epsilon
+    return min(epsilon, float_above(basic.epsilon)) if basic.delta <= Fraction(delta) else epsilon
+
+
+def float_above(value: Fraction) -> float:
+    """Return the nearest floating-point number that is not below this one."""
+    near = float(value)
+    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
 
 
 def _known(events: Iterable[Event]) -> Sequence[Event]:

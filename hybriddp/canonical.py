@@ -3,8 +3,8 @@
 Standard library only.
 """
 
-import errno
 import json
+import os
 import re
 import reprlib
 import stat
@@ -68,13 +68,15 @@ def check_text(name: str, value: object, pattern: re.Pattern[str]) -> None:
 def read_file(path: Path, max_bytes: int) -> bytes:
     """Return a file's bytes, if it is one and not too long."""
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would never end
-            raise OSError(errno.EINVAL, "something that is no file")
-        with path.open("rb") as file:
-            data = file.read(max_bytes + 1)
+        # Without waiting: a pipe that nobody writes into would hold a device for ever.
+        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+            is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            data = file.read(max_bytes + 1) if is_file else None
     except OSError as error:
         raise InvalidParameter(
             f"{path.name} must be readable, got {error.strerror}; {REMEDY}."
         ) from None
+    if data is None:
+        raise InvalidParameter(f"{path.name} must be a file, got something else; {REMEDY}.")
     check_size(path.name, data, max_bytes)
     return data

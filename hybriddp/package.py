@@ -10,7 +10,6 @@ import re
 import reprlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -161,7 +160,7 @@ class CollectionPackage:
 
 
 def read_package(
-    directory: str | PathLike[str], public_key: bytes, verify: Verify = ed25519.verify
+    directory: str | os.PathLike[str], public_key: bytes, verify: Verify = ed25519.verify
 ) -> CollectionPackage:
     """Read a package after checking its signature; not a byte is parsed before.
 

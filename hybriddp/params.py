@@ -4,6 +4,8 @@ Standard library only: the client on a device reads its parameters with this mod
 """
 
 import math
+import re
+import reprlib
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -16,6 +18,8 @@ Number = int | float | str | Decimal | Fraction
 # Above this an epsilon says nothing: e^50 times more likely is a disclosure.
 MAX_EPSILON = 50
 _SHOWN_DIGITS = 40
+# Longer or larger numbers are nobody's parameter.
+_MAX_DIGITS, _MAX_EXPONENT = 4_000, 1_000
 
 
 def exact(value: Number, name: str) -> Fraction:
@@ -30,10 +34,16 @@ def exact(value: Number, name: str) -> Fraction:
         if isinstance(value, Rational):
             # A numpy integer would stay one inside the fraction, and overflow there.
             return Fraction(int(value.numerator), int(value.denominator))
-        return Fraction(str(value))
+        written = str(value)
+        # 1e999999999 is nine letters, and a number that fills the memory.
+        exponent = re.search(r"[eE]([-+]?[0-9_]+)$", written.strip())
+        if len(written) > _MAX_DIGITS or (exponent and abs(int(exponent[1])) > _MAX_EXPONENT):
+            raise ValueError
+        return Fraction(written)
     except (ValueError, TypeError, ZeroDivisionError):
         raise InvalidParameter(
-            f"{name} must be a finite number, got {value!r}; write it like 4, 0.5 or 1e-5."
+            f"{name} must be a finite number, got {reprlib.repr(value)}; write it like 4, 0.5 or "
+            "1e-5."
         ) from None
 
 

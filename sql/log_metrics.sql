@@ -1,13 +1,18 @@
--- Grain: one row, the quality of the whole log, for the gate that judges it before any charge.
+-- Grain: one row, the quality of the log, for the gate that judges it before any charge.
+-- A row whose time cannot be read may be of any epoch, so it is judged among all rows of the log;
+-- the others are judged among those of the epoch: other weeks' files may lie beside.
 with judged as (
     select
         count(*) as n_read,
-        count(*) filter (reason is not null and reason <> 'empty query') as n_bad,
+        count(*) filter (reason = 'outside the epoch') as n_outside,
+        count(*) filter (reason in ('no time', 'not a time')) as n_untimed,
+        count(*) filter (
+            reason not in ('outside the epoch', 'no time', 'not a time', 'empty query')
+        ) as n_bad,
         count(*) filter (reason = 'empty query') as n_empty,
         count(url) as n_clicks,
         count(distinct query) as n_queries,
-        count(*) filter (searched_at > cast($now as timestamp)) as n_future,
-        date_diff('day', min(searched_at), max(searched_at)) as span_days
+        n_read - n_outside as n_inside
     from stg_log
 ),
 
@@ -21,18 +26,30 @@ membership as (
         count(*) filter (n_rows > 0) as n_active_members,
         coalesce(max(n_rows), 0) as n_largest
     from members
+),
+
+spelled as (
+    select coalesce(sum(n_ids) filter (n_ids > 1) / nullif(sum(n_ids), 0), 0) as alike_id_share
+    from (select count(*) as n_ids from folded_ids group by folded)
 )
 
 select
-    n_read + n_broken as n_rows,
-    n_bad + n_broken as n_bad_rows,
-    coalesce((n_bad + n_broken) / nullif(n_read + n_broken, 0), 1) as bad_row_share,
+    n_inside + n_broken as n_rows,
+    n_bad + n_untimed + n_broken as n_bad_rows,
+    coalesce(
+        (
+            n_bad * coalesce((n_read + n_broken) / nullif(n_inside + n_broken, 0), 0)
+            + n_untimed
+            + n_broken
+        ) / nullif(n_read + n_broken, 0),
+        1
+    ) as bad_row_share,
+    coalesce(n_outside / nullif(n_read + n_broken, 0), 0) as outside_epoch_share,
     n_members,
     n_active_members,
-    coalesce(n_empty / nullif(n_read, 0), 0) as empty_query_share,
-    coalesce(n_clicks / nullif(n_read, 0), 0) as click_share,
-    coalesce(n_largest / nullif(n_read, 0), 0) as largest_member_share,
-    least(coalesce(n_queries / nullif(n_read, 0), 0), 1) as distinct_query_share,
-    span_days,
-    coalesce(n_future / nullif(n_read, 0), 0) as future_row_share
-from judged, broken, membership
+    alike_id_share,
+    coalesce(n_empty / nullif(n_inside, 0), 0) as empty_query_share,
+    coalesce(n_clicks / nullif(n_inside, 0), 0) as click_share,
+    coalesce(n_largest / nullif(n_inside, 0), 0) as largest_member_share,
+    least(coalesce(n_queries / nullif(n_inside, 0), 0), 1) as distinct_query_share
+from judged, broken, membership, spelled

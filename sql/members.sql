@@ -1,4 +1,5 @@
--- Grain: one row for each member: every person that the log names, whatever their rows are worth.
+-- Grain: one row for each member: every person that the log of the epoch names, whatever their rows
+-- are worth. Rows outside the epoch name nobody; a row whose time cannot be read counts as inside.
 with named as (
     select person, optin, 1 as n_rows from stg_log
     union all

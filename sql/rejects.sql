@@ -1,4 +1,5 @@
--- Grain: one row for each line of the log that was left out, with the reason and no value.
+-- Grain: one row for each line of the log that was left out, with the reason and no value; lines
+-- of other epochs are only counted: a folder may have years of them.
 -- `line` is the line in the file, `row_id` the position among the rows that were read.
 select file_id, line, cast(null as bigint) as row_id, reason
 from broken_lines
@@ -7,4 +8,4 @@ union all
 
 select cast(null as ubigint), cast(null as ubigint), rowid, reason
 from stg_log
-where reason is not null
+where reason <> 'outside the epoch'

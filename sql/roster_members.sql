@@ -1,11 +1,9 @@
 -- Grain: one row for each member: every person of the roster, with or without rows in the log.
 with listed as (
-    select
-        trim(person) as person,
-        bool_and(coalesce(lower(trim(optin)) in ('1', 'true', 't', 'yes', 'y'), false)) as is_optin
-    from raw_roster
-    where coalesce(trim(person), '') <> ''
-    group by trim(person)
+    select person, bool_and(is_optin) as is_optin
+    from stg_roster
+    where coalesce(person, '') <> ''
+    group by person
 ),
 
 active as (

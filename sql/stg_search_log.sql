@@ -1,10 +1,18 @@
 -- Grain: one row for each line of the log that has as many columns as its header.
 -- `reason` says why a row cannot be used; it is null for good rows. Rows without a click stay.
+-- Of a row outside the epoch nothing is kept but that it is there.
 with typed as (
     select
-        trim(person) as person,
+        case
+            when strlen(person) = length(person) then trim(person, $id_spaces)  -- ASCII
+            else canonical_id(person, $id_form)
+        end as person,
         query,
-        try_cast(searched_at as timestamp) as searched_at,
+        -- Other times may say their time zone, which is slow, and which a plain timestamp forgets.
+        case
+            when searched_at like '____-__-__ __:__:__' then try_cast(searched_at as timestamp)
+            else try_cast(searched_at as timestamptz) at time zone 'UTC'
+        end as searched_at,
         nullif(trim(url), '') as url,
         optin,
         searched_at is not null as has_time
@@ -17,15 +25,27 @@ timed as (
         * exclude (searched_at),
         case when isfinite(searched_at) then searched_at end as searched_at
     from typed
+),
+
+placed as (
+    select
+        *,
+        coalesce(
+            searched_at < cast($epoch_start as timestamp)
+            or searched_at >= cast($epoch_end as timestamp),
+            false
+        ) as is_outside
+    from timed
 )
 
 select
-    person,
-    query,
-    searched_at,
-    url,
-    optin,
+    case when not is_outside then person end as person,
+    case when not is_outside then query end as query,
+    case when not is_outside then searched_at end as searched_at,
+    case when not is_outside then url end as url,
+    case when not is_outside then optin end as optin,
     case
+        when is_outside then 'outside the epoch'
         when coalesce(person, '') = '' then 'no person'
         when contains(concat(person, query, url), chr(0)) then 'zero byte'
         when strlen(query) > $max_bytes or strlen(url) > $max_bytes then 'too long'
@@ -33,4 +53,4 @@ select
         when $needs_time and searched_at is null then 'not a time'
         when coalesce(trim(query), '') = '' then 'empty query'
     end as reason
-from timed
+from placed

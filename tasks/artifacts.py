@@ -4,7 +4,6 @@ They land in Prefect's database and on its pages, so they hold public facts only
 sizes of groups, outputs of the mechanisms. Never a count of rows, a name or a value of the log.
 """
 
-import hashlib
 from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
@@ -20,7 +19,6 @@ from prefect.artifacts import (
 
 from hybriddp import high_utility
 from hybriddp.headlist import HeadListMechanism
-from hybriddp.package import canonical_json
 from hybriddp.params import PAPER
 from tasks.groups import CLIENTS, HEADLIST
 from tasks.measurements import load_measurement
@@ -131,10 +129,9 @@ def show_histogram(run: Run) -> None:
     )
 
 
-def show_listing(run: Run, rows: list[dict[str, Any]]) -> str:
-    """Show every query that devices would see, to whoever signs it off; return its digest."""
+def show_listing(run: Run, rows: list[dict[str, Any]]) -> None:
+    """Show every query that devices would see, to whoever signs it off."""
     create_table_artifact(rows, key=_key("list-to-sign-off"), description=run.release_id)
-    return hashlib.sha256(canonical_json(rows)).hexdigest()[:16]
 
 
 def show_package(run: Run) -> None:
@@ -153,7 +150,7 @@ def show_estimates(key: str) -> Callable[[Release], None]:
 
     def show(run: Release) -> None:
         path = run.folder / "derived" / f"{key.replace('-', '_')}.parquet"
-        frame = pl.read_parquet(path).sort("probability", descending=True).head(_SHOWN)
+        frame = pl.read_parquet(path, glob=False).sort("probability", descending=True).head(_SHOWN)
         rows = frame.with_columns(pl.col("variance").sqrt().alias("standard_error"))
         table = [
             {name: value if isinstance(value, str | None) else f"{value:.6f}"
@@ -168,7 +165,7 @@ def show_estimates(key: str) -> Callable[[Release], None]:
 def show_cross_check(run: Release) -> None:
     """Say whether the groups agree, and show the records on which they agree least."""
     check = cross_check_of(run)
-    frame = pl.read_parquet(run.folder / "derived" / "cross_check.parquet")
+    frame = pl.read_parquet(run.folder / "derived" / "cross_check.parquet", glob=False)
     least = frame.sort("p_value").head(_SHOWN)
     _markdown(
         run,
@@ -192,13 +189,10 @@ def show_cross_check(run: Release) -> None:
 def show_publication(run: Run) -> None:
     """Show the head of the list as a table and as a plot with its intervals, and the label."""
     folder = published_folder(run)
-    rows = pl.read_parquet(folder / "head_list.parquet").head(_SHOWN).to_dicts()
+    rows = pl.read_parquet(folder / "head_list.parquet", glob=False).head(_SHOWN).to_dicts()
     create_table_artifact(rows, key=_key("head-list"), description=f"Head of {run.release_id}")
-    create_image_artifact(
-        f"data:image/svg+xml;utf8,{quote(plot_intervals(rows))}",
-        key=_key("head-list-plot"),
-        description="Probabilities of the likeliest records with their intervals",
-    )
+    words = "Probabilities of the likeliest records with their intervals"
+    show_plot("head-list-plot", rows, words)
     _markdown(run, "label", (folder / "label.md").read_text(encoding="utf-8"))
 
 
@@ -234,6 +228,20 @@ def plot_intervals(rows: Sequence[dict[str, Any]]) -> str:
         f'font-family="sans-serif" font-size="12"><rect width="100%" height="100%" fill="white"/>'
         + "".join(parts)
         + "</svg>"
+    )
+
+
+def show_words(run: Release, key: str, text: str) -> None:
+    """Show a text that another step has put together."""
+    _markdown(run, key, text)
+
+
+def show_plot(key: str, rows: Sequence[dict[str, Any]], description: str) -> None:
+    """Show numbers with their intervals as a picture."""
+    create_image_artifact(
+        f"data:image/svg+xml;utf8,{quote(plot_intervals(rows))}",
+        key=_key(key),
+        description=description,
     )
 
 

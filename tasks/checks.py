@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from hybriddp.errors import HybridDPError
@@ -31,11 +30,3 @@ def require_prices(manifest: Mapping[str, Any], prices: Mapping[str, Budget]) ->
     charges = {group: Charge.of(price) for group, price in prices.items()}
     if promised != {group: (charge.epsilon, charge.delta) for group, charge in charges.items()}:
         raise VerificationFailed("the guarantees are not what the parameters cost.")
-
-
-def read_file(folder: Path, name: str) -> bytes:
-    """Read one file of a release."""
-    try:
-        return (folder / name).read_bytes()
-    except OSError:
-        raise VerificationFailed(f"{name} is missing in {folder}.") from None

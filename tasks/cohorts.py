@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from tasks.engine import Engine, open_warehouse
+from tasks.ids import NEWEST_FORM, canonical
 from tasks.keys import Keyring
 from tasks.ledger_rules import Entry, Kind
 from tasks.normalisation import normalise_records
@@ -15,8 +16,6 @@ _WORDS = 2**64
 # Sorts after every hexadecimal digit: the limit that lets everybody pass.
 _ABOVE_ALL_HASHES = "g"
 ACCOUNT_BYTES = 16
-# What DuckDB's trim() removes: Unicode's space separators, and no tab or line break.
-_SPACES = " \u00a0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u202f\u205f\u3000"
 
 
 def choose_cohorts(run: Run) -> None:
@@ -88,9 +87,14 @@ def hex_below(fraction: Fraction) -> str:
     return _ABOVE_ALL_HASHES if words >= _WORDS else f"{words:016x}"
 
 
-def account_of(keys: Keyring, person: str) -> bytes:
-    """Return a person's account, as `sql/accounts.sql` computes it."""
-    return bytes.fromhex(keys.account.digest(person.strip(_SPACES).encode()))[:ACCOUNT_BYTES]
+def account_of(keys: Keyring, person: str, id_form: str = NEWEST_FORM) -> bytes:
+    """Return a person's account, as `sql/accounts.sql` computes it, however the id is spelt.
+
+    Args:
+        id_form: The ledger's own form of ids, `id_form_of` its entries.
+    """
+    name = canonical(person, id_form).encode()
+    return bytes.fromhex(keys.account.digest(name))[:ACCOUNT_BYTES]
 
 
 def stopped_accounts(entries: list[Entry]) -> list[bytes]:

@@ -3,17 +3,17 @@
 import os
 import shutil
 import sqlite3
-import stat
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 from hybriddp.errors import HybridDPError
+from tasks import modes, shelf
 from tasks.home import Home
 from tasks.keys import Keyring
-from tasks.ledger import Ledger
-from tasks.shelf import published_heads
+from tasks.ledger_check import check_ledger
 
 # Versions that were tried together; outside of these ranges things fail silently.
 _TESTED = {
@@ -25,6 +25,7 @@ _TESTED = {
     "opendp": ("0.16.", "noise was audited with this version"),
 }
 _ENOUGH_BYTES = 5_000_000_000
+_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,26 +39,34 @@ class Finding:
 
 
 def examine(home: Home) -> list[Finding]:
-    """Look at everything; a check that fails is a finding, never an exception."""
+    """Look at everything and change nothing; a check that fails is a finding, not an exception."""
     checks: list[tuple[str, Callable[[Home], Finding]]] = [
         ("python", _python),
         ("packages", _packages),
+        ("home", _home),
         ("private zone", _zones),
         ("disk", _disk),
         ("sqlite", _sqlite),
         ("keys", _keys),
         ("ledger", _ledger),
+        ("public zone", _public),
         ("telemetry", _telemetry),
     ]
-    findings = []
-    for name, check in checks:
-        try:
-            findings.append(check(home))
-        except HybridDPError as error:
-            findings.append(Finding(name, False, str(error)))
-        except OSError as error:
-            findings.append(Finding(name, False, type(error).__name__, "check the file system"))
-    return findings
+    return [_finding(name, check, home) for name, check in checks]
+
+
+def _finding(name: str, check: Callable[[Home], Finding], home: Home) -> Finding:
+    try:
+        return check(home)
+    except HybridDPError as error:
+        return Finding(name, False, str(error), "do what it says, then look again")
+    except OSError as error:
+        what = f"{error.strerror or type(error).__name__}: {error.filename or home.root}"
+        return Finding(name, False, what, "check that it is there, and who may read it")
+    except Exception as error:
+        # Nobody foresaw it, and its text may quote private data.
+        what = f"cannot be read ({type(error).__name__})"
+        return Finding(name, False, what, "restore it from its newest backup")
 
 
 def _python(_home: Home) -> Finding:
@@ -76,11 +85,29 @@ def _packages(_home: Home) -> Finding:
     return Finding("packages", not wrong, "; ".join(wrong) or "as tested", "run `make clean setup`")
 
 
+def _home(home: Home) -> Finding:
+    zones = (home.private, home.measurements, home.public)
+    missing = [zone.name for zone in zones if not zone.is_dir()]
+    if missing:
+        return Finding(
+            "home", False, f"{home.root} lacks {', '.join(missing)}",
+            "name the right one with --home, or make one with `hybriddp keys init`",
+        )  # fmt: skip
+    is_writable = all(os.access(zone, os.W_OK) for zone in zones)
+    return Finding(
+        "home", is_writable, str(home.root) + ("" if is_writable else " is read-only"),
+        "reading commands work; to make releases, mount it writable or become its owner",
+    )  # fmt: skip
+
+
 def _zones(home: Home) -> Finding:
-    is_closed = all(
-        stat.S_IMODE(zone.stat().st_mode) & 0o077 == 0 for zone in (home.private, home.measurements)
+    loose = [path for zone in (home.private, home.measurements) for path in modes.loose(zone)]
+    return Finding(
+        "private zone",
+        not loose,
+        f"others may read {_some(loose)}" if loose else f"{home.private} is closed to others",
+        f"chmod -R go= {home.private} {home.measurements}",
     )
-    return Finding("private zone", is_closed, str(home.private), f"chmod -R go= {home.private}")
 
 
 def _disk(home: Home) -> Finding:
@@ -100,15 +127,32 @@ def _sqlite(_home: Home) -> Finding:
 
 def _keys(home: Home) -> Finding:
     Keyring.open(home)
-    is_closed = all(path.stat().st_mode & 0o077 == 0 for path in home.keys.glob("*.key"))
-    return Finding("keys", is_closed, f"in {home.keys}", f"chmod 600 {home.keys}/*.key")
+    return Finding("keys", True, f"in {home.keys}")
 
 
 def _ledger(home: Home) -> Finding:
-    if not home.ledger.exists():
-        return Finding("ledger", True, "none yet; the first release makes it")
-    head = Ledger(home.ledger).verify(published_heads(home))
-    return Finding("ledger", True, f"{head.seq} rows, one chain")
+    checked = check_ledger(home)
+    return Finding(
+        "ledger",
+        True,
+        f"{checked.head.seq} rows in one chain, {checked.n_witnesses} witnesses and "
+        f"{checked.n_participation_files} participation files agree",
+    )
+
+
+def _public(home: Home) -> Finding:
+    n_releases, junk = len(shelf.published_manifests(home)), shelf.junk(home)
+    if junk:
+        return Finding(
+            "public zone", False, f"{_some(junk)} belong to no release",
+            "nothing reads them; move them away",
+        )  # fmt: skip
+    return Finding("public zone", True, f"{n_releases} releases")
+
+
+def _some(paths: list[Path]) -> str:
+    shown = ", ".join(str(path) for path in paths[:_SHOWN])
+    return shown + (f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else "")
 
 
 def _telemetry(_home: Home) -> Finding:

@@ -1,8 +1,10 @@
 """The three draws of a release: the only doors between private data and measurements."""
 
-import shutil
-from collections.abc import Iterator, Sequence
+import functools
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -10,11 +12,13 @@ import pyarrow as pa
 from hybriddp import high_utility
 from hybriddp.arrays import IntArray
 from hybriddp.clients import client_mechanism, count_reports
+from hybriddp.errors import HybridDPError
 from hybriddp.headlist import HeadListMechanism
 from hybriddp.optin import HistogramMechanism
 from hybriddp.params import PAPER
 from tasks.engine import DuckDBEngine, open_warehouse
 from tasks.groups import CLIENTS, HEADLIST, HISTOGRAM
+from tasks.ledger_rules import Kind
 from tasks.left_out import require_settled
 from tasks.listing import Listing
 from tasks.measurements import draw_once
@@ -22,6 +26,10 @@ from tasks.postprocess_common import candidate_listing
 from tasks.processing import Stored, published_listing
 from tasks.run import LogRun, Run
 from tasks.spending import sealed_file
+from tasks.working_copies import let_go
+
+L = TypeVar("L", bound=LogRun)
+R = TypeVar("R")
 
 
 def draw_head_list(run: Run) -> pa.Table:
@@ -138,7 +146,37 @@ def reports_table(counts: IntArray) -> pa.Table:
 def discard_private_tables(run: LogRun) -> None:
     """Remove the log's tables once nothing will be drawn from them any more."""
     if not run.needs_the_log:
-        shutil.rmtree(run.home.warehouse(run.release_id), ignore_errors=True)
+        leave_working_copy(run)
+
+
+def leave_working_copy(run: LogRun) -> None:
+    """End this run's work on its copy of the log; it stays only if people have paid for it.
+
+    A refusal before the charge, a burnt draw and the last draw leave nothing behind.
+    """
+    let_go(run.home.warehouse(run.release_id), is_needed=_needs_its_copy(run))
+
+
+def _needs_its_copy(run: LogRun) -> bool:
+    try:
+        state = run.state
+        is_paid = state.has(Kind.RESERVED) and not state.has(Kind.VOIDED)
+        return is_paid and not state.burnt_draws and run.needs_the_log
+    except (HybridDPError, sqlite3.Error, OSError):
+        return False  # nobody can tell: it is made again from the log
+
+
+def leaving_no_copy(steps: Callable[[L], R]) -> Callable[[L], R]:
+    """Make a run of all steps end its work on the copy of the log, however it ends."""
+
+    @functools.wraps(steps)
+    def run_steps(run: L) -> R:
+        try:
+            return steps(run)
+        finally:
+            leave_working_copy(run)
+
+    return run_steps
 
 
 @contextmanager

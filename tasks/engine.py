@@ -4,33 +4,38 @@ A step is one file of `sql/`, run as `create table <name> as <file>`. Parameters
 never pasted, and secrets come in as tables: SQL text lands in plans, logs and errors.
 """
 
-import re
+import errno
+import os
+import threading
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import duckdb
 import numpy as np
 import pyarrow as pa
+from duckdb.func import PythonUDFType
 
 from hybriddp.errors import HybridDPError
+from tasks.file_sql import paths_of, quoted, reader_of, text_of
+from tasks.ids import canonical_ids
 from tasks.log_files import Source
+from tasks.plain_paths import plain_path, require_plain_folder
+from tasks.working_copies import hold, remove
 
 SQL = Path(__file__).parents[1] / "sql"
 Kernel = Callable[[pa.RecordBatch], pa.RecordBatch]
+Answer = TypeVar("Answer")
 
 # Under 4 GB for the whole process: DuckDB spills what does not fit.
 _MEMORY_LIMIT = "2GB"
 _ROWS_PER_BATCH = 1 << 17
-# A longer line is rejected by the reader; a query of a megabyte is read, and rejected by name.
-_MAX_LINE_BYTES = 4_000_000
-DELIMITERS = {"tsv": "\t", "csv": ","}
-# AOL's format knows no quotes: one in a query is a character like any other.
-QUOTES = {"tsv": "", "csv": '"'}
-# One column of a line, with the delimiter behind it.
-FIELDS = {"tsv": "([^\t]*)\t", "csv": '("(?:[^"]|"")*"|[^,]*),'}
+# What the operating system says of a full disk; DuckDB passes it on in words alone.
+_NO_SPACE = os.strerror(errno.ENOSPC)
 
 
 class EngineFailed(HybridDPError):
@@ -53,9 +58,6 @@ class Engine(Protocol):
         reads the others.
         """
 
-    def has_values_over_lines(self, source: Source) -> bool:
-        """Whether a value of a text file goes on in the next line, as quotes allow."""
-
     def read_sealed(self, name: str, files: Sequence[Path]) -> None:
         """Make Parquet files visible to SQL as they are, with the stem of each name as `file`."""
 
@@ -70,6 +72,9 @@ class Engine(Protocol):
 
     def fetch(self, name: str) -> pa.Table:
         """Return a result."""
+
+    def count(self, name: str) -> int:
+        """Return how many rows a result has."""
 
     def map(self, name: str, kernel: Kernel, result: str, *, whole: str | None = None) -> None:
         """Apply a kernel to a result, batch by batch, and keep what comes out.
@@ -82,34 +87,32 @@ class Engine(Protocol):
 
 
 class DuckDBEngine:
-    """DuckDB on one file."""
+    """DuckDB on one file, or in memory."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
+        # A time without a time zone is UTC, wherever this machine stands.
+        connection.execute("set TimeZone = 'UTC'")
+        connection.create_function(
+            "canonical_id",
+            canonical_ids,
+            ["VARCHAR", "VARCHAR"],
+            "VARCHAR",
+            type=PythonUDFType.ARROW,
+        )
 
     def read(
         self, name: str, source: Source, columns: Mapping[str, str | Sequence[str] | None]
     ) -> None:
         """Make files visible to SQL: for each name a column of theirs as text, a list, or nulls."""
         selected = ", ".join(
-            f"{_text(source, column)} as {wanted}" for wanted, column in columns.items()
+            f"{text_of(source, column)} as {wanted}" for wanted, column in columns.items()
         )
-        reader = _reader(source, errors=f"{name}_errors")
+        reader = reader_of(source, f"{name}_errors")
         with _silent(name):
             self._connection.execute(
                 f"create or replace temp view {name} as select {selected} from {reader}"
             )
-
-    def has_values_over_lines(self, source: Source) -> bool:
-        """Whether a value of a text file goes on in the next line, as quotes allow."""
-        if not QUOTES.get(source.dialect):
-            return False
-        values = ", ".join(_column(source, column) for column in source.columns)
-        with _silent("values over lines"):
-            found = self._connection.execute(
-                f"select 1 from {_reader(source)} where contains(concat({values}), chr(10)) limit 1"
-            ).fetchall()
-        return bool(found)
 
     def read_sealed(self, name: str, files: Sequence[Path]) -> None:
         """Make Parquet files visible to SQL as they are, with the stem of each name as `file`."""
@@ -117,14 +120,14 @@ class DuckDBEngine:
             self._connection.execute(
                 f"create or replace temp view {name} as select * exclude (filename), "
                 f"parse_filename(filename, true) as file "
-                f"from read_parquet({_paths(files)}, filename = true, hive_partitioning = false)"
+                f"from read_parquet({paths_of(files)}, filename = true, hive_partitioning = false)"
             )
 
     def seal(self, name: str, path: Path) -> None:
         """Write a result as a Parquet file, in its order."""
         with _silent(name):
-            self._connection.execute(
-                f"copy {name} to {_quoted(str(path))} (format parquet, compression zstd)"
+            self._run(
+                f"copy {name} to {quoted(plain_path(path))} (format parquet, compression zstd)"
             )
 
     def put(self, name: str, table: pa.Table) -> None:
@@ -136,12 +139,18 @@ class DuckDBEngine:
         """Run a file of `sql/` (by default the one of this name) and keep its result."""
         text = (SQL / f"{sql or name}.sql").read_text(encoding="utf-8")
         with _silent(name):
-            self._connection.execute(f"create or replace table {name} as {text}", params)
+            self._run(f"create or replace table {name} as {text}", params)
 
     def fetch(self, name: str) -> pa.Table:
         """Return a result."""
         with _silent(name):
-            return self._connection.table(name).to_arrow_table()
+            return self._stoppable(lambda: self._connection.table(name).to_arrow_table())
+
+    def count(self, name: str) -> int:
+        """Return how many rows a result has."""
+        with _silent(name):
+            ((n_rows,),) = self._connection.execute(f"select count(*) from {name}").fetchall()
+        return int(n_rows)
 
     def map(self, name: str, kernel: Kernel, result: str, *, whole: str | None = None) -> None:
         """Apply a kernel to a result, batch by batch, and keep what comes out."""
@@ -172,6 +181,22 @@ class DuckDBEngine:
             ).fetchall()
         return bool(found)
 
+    def _run(self, statement: str, params: Mapping[str, Any] | None = None) -> None:
+        self._stoppable(lambda: self._connection.execute(statement, params))
+
+    def _stoppable(self, call: Callable[[], Answer]) -> Answer:
+        """Let an interrupt end a long statement: DuckDB 2.0 looks at no signal until it is done."""
+        if threading.current_thread() is not threading.main_thread():
+            return call()  # signals come to the main thread
+        with ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(call)
+            try:
+                return answer.result()
+            finally:
+                while not answer.done():  # only if a signal has raised: the statement may not
+                    self._connection.interrupt()  # have begun yet, so ask until it has ended
+                    wait([answer], timeout=0.05)
+
 
 def _whole_groups(batches: Iterable[pa.RecordBatch], column: str) -> Iterator[pa.RecordBatch]:
     """Cut batches in the order of a column anew, so that its equal values stay together."""
@@ -194,66 +219,22 @@ def _whole_groups(batches: Iterable[pa.RecordBatch], column: str) -> Iterator[pa
         yield pa.concat_batches(held)
 
 
-def _reader(source: Source, errors: str | None = None) -> str:
-    """Return DuckDB's table function for these files; every column of text is read as text.
-
-    Lines that cannot be read go to the table `errors`, or nowhere.
-    """
-    # A folder named AnonID=7 must not become a column.
-    paths = f"{_paths(source.files)}, hive_partitioning = false"
-    if source.dialect == "parquet":
-        return f"read_parquet({paths})"
-    types = ", ".join(f"{_column(source, column)}: 'VARCHAR'" for column in source.columns)
-    quote = _quoted(QUOTES[source.dialect])
-    # In parallel, DuckDB takes a quoted value that lies where two threads meet for rows.
-    parallel = "false" if QUOTES[source.dialect] else "true"
-    rejected = "ignore_errors = true"
-    if errors is not None:
-        rejected = (
-            f"store_rejects = true, rejects_table = '{errors}', rejects_scan = '{errors}_scans', "
-            "rejects_limit = 0"
-        )
-    return (
-        f"read_csv({paths}, delim = {_quoted(DELIMITERS[source.dialect])}, header = true, "
-        f"quote = {quote}, escape = {quote}, columns = {{{types}}}, auto_detect = false, "
-        f"{rejected}, max_line_size = {_MAX_LINE_BYTES}, parallel = {parallel})"
-    )
-
-
-def _text(source: Source, column: str | Sequence[str] | None) -> str:
-    """Return what reads a column as text in SQL; of several columns, a list of texts."""
-    if column is None or isinstance(column, str):
-        return f"cast({_column(source, column) if column else 'null'} as varchar)"
-    return f"[{', '.join(_text(source, name) for name in column)}]"
-
-
-def _column(source: Source, column: str) -> str:
-    """Return the name of a column in SQL; text files may have names that DuckDB would refuse."""
-    if source.dialect == "parquet":
-        return _quoted(column, '"')
-    return f"column_{source.columns.index(column)}"
-
-
-def _paths(files: Sequence[Path]) -> str:
-    """Return a list of paths in SQL; DuckDB takes *, ? and [ in them for patterns."""
-    names = (re.sub(r"[*?[]", r"[\g<0>]", str(file)) for file in files)
-    return f"[{', '.join(map(_quoted, names))}]"
-
-
-def _quoted(text: str, mark: str = "'") -> str:
-    return mark + text.replace(mark, mark + mark) + mark
-
-
 @contextmanager
 def _silent(step: str) -> Iterator[None]:
     """Turn an engine's error into one that quotes nothing."""
     try:
         yield
+    except duckdb.InterruptException:
+        raise KeyboardInterrupt from None
     except duckdb.OutOfMemoryException:
         raise OutOfSpace(
             f"step {step} ran out of memory or disk; free some space, or give the machine more."
         ) from None
     except duckdb.Error as error:
+        if isinstance(error, duckdb.IOException) and _NO_SPACE in str(error):
+            raise OutOfSpace(
+                f"step {step} found no space left on the disk; free some. The log is not to blame."
+            ) from None
         raise EngineFailed(
             f"step {step} failed in DuckDB ({type(error).__name__}); its message may quote the log "
             "and is not shown. Run `hybriddp doctor`, then look at the log with DuckDB yourself."
@@ -263,13 +244,15 @@ def _silent(step: str) -> Iterator[None]:
 @contextmanager
 def open_warehouse(folder: Path) -> Iterator[DuckDBEngine]:
     """Open the DuckDB file of a release at work; everything that it spills stays beside it."""
-    folder.mkdir(parents=True, exist_ok=True)
+    require_plain_folder(folder)
+    hold(folder)
+    plain = plain_path(folder)
     try:
         connection = duckdb.connect(
-            str(folder / "warehouse.duckdb"),
+            f"{plain}/warehouse.duckdb",
             config={
                 "memory_limit": _MEMORY_LIMIT,
-                "temp_directory": str(folder / "spill"),
+                "temp_directory": f"{plain}/spill",
                 "preserve_insertion_order": True,
                 # Tables live for minutes: choosing how to compress them costs more than it saves.
                 "force_compression": "uncompressed",
@@ -277,7 +260,9 @@ def open_warehouse(folder: Path) -> Iterator[DuckDBEngine]:
                 "autoload_known_extensions": False,
             },
         )
-    except duckdb.Error:
+    except duckdb.Error as error:
+        if _NO_SPACE in str(error):
+            raise OutOfSpace(f"no space is left on the disk of {folder}; free some.") from None
         raise EngineFailed(
             f"the warehouse in {folder} is in use or damaged; wait for the other run of this "
             "release, or remove the folder: it is made again from the log."
@@ -285,14 +270,26 @@ def open_warehouse(folder: Path) -> Iterator[DuckDBEngine]:
     try:
         yield DuckDBEngine(connection)
     finally:
-        connection.close()
+        with _silent("writing the warehouse"):
+            connection.close()
 
 
 @contextmanager
-def open_memory() -> Iterator[DuckDBEngine]:
-    """Open an engine without a file, for questions about the ledger's own Parquet files."""
-    connection = duckdb.connect(":memory:", config={"memory_limit": _MEMORY_LIMIT})
+def open_memory(spill: Path) -> Iterator[DuckDBEngine]:
+    """Open an engine without a file, for questions about the ledger's own Parquet files.
+
+    What does not fit into memory goes below the folder `spill`, and is removed.
+    """
+    folder = spill / uuid.uuid4().hex  # DuckDB makes it if it needs it
+    connection = duckdb.connect(
+        ":memory:",
+        config={
+            "memory_limit": _MEMORY_LIMIT,
+            "temp_directory": f"{plain_path(spill.parent)}/{spill.name}/{folder.name}",
+        },
+    )
     try:
         yield DuckDBEngine(connection)
     finally:
         connection.close()
+        remove(folder)

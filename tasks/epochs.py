@@ -30,9 +30,11 @@ class Epoch:
             match = form.fullmatch(text)
             if match:
                 try:
-                    return cls(kind, _first_day(kind, *map(int, match.groups())))
-                except ValueError:
+                    epoch = cls(kind, _first_day(kind, *map(int, match.groups())))
+                    epoch.end  # noqa: B018 - the last week of the calendar has none
+                except (ValueError, OverflowError):
                     break  # a thirteenth month, a 54th week
+                return epoch
         raise InvalidParameter(
             f"epoch must be a week, month or day of the calendar, got {text!r}; "
             "write it like 2026-W46, 2026-11 or 2026-11-16, or last-week, last-month, yesterday."
@@ -58,6 +60,30 @@ class Epoch:
         now = cls.containing(LAST[text], moment)
         a_day_before = datetime.combine(now.start - timedelta(days=1), time(12), tzinfo=UTC)
         return cls.containing(LAST[text], a_day_before)
+
+    @property
+    def end(self) -> date:
+        """The first day that is not in it any more."""
+        match self.kind:
+            case "week":
+                return self.start + timedelta(days=7)
+            case "month":
+                return (self.start + timedelta(days=31)).replace(day=1)
+            case _:
+                return self.start + timedelta(days=1)
+
+    @property
+    def period(self) -> tuple[datetime, datetime]:
+        """When it starts, and when it is over, in UTC and without saying so, as SQL has times."""
+        return datetime.combine(self.start, time()), datetime.combine(self.end, time())
+
+    def require_over(self, moment: datetime) -> None:
+        """Refuse a period of which rows are still to come."""
+        if moment.astimezone(UTC).date() < self.end:
+            raise InvalidParameter(
+                f"epoch must be over before it is released, got {self}, which ends on {self.end} "
+                "at 00:00 UTC; release it then, or an earlier one. Nobody was charged."
+            )
 
     @property
     def index(self) -> int:

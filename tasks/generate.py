@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 
 import numpy as np
 import pyarrow as pa
@@ -11,13 +12,15 @@ from hybriddp.arrays import IntArray
 from hybriddp.errors import require
 from hybriddp.populations import POPULATIONS, Population, study_rng
 from hybriddp.search_log import SearchLog
-from hybriddp.synthetic_log import LogBatch, RecordsPerUser, sample_log
+from hybriddp.synthetic_log import SPAN_SECONDS, LogBatch, RecordsPerUser, sample_log
 from hybriddp.synthetic_sessions import (
     N_USERS,
     WORLD_SIZE,
     SessionWorld,
     draw_session_world,
 )
+from tasks.epoch_times import fit_sessions, scale
+from tasks.epochs import Epoch
 from tasks.log_writer import SCHEMA, LogSummary, write_batches
 from tasks.spelling import N_TEXTS, Speller
 
@@ -27,8 +30,6 @@ NAMED_QUERIES = (
     "myspace", "ebay",
 )  # fmt: skip
 
-# The log starts when AOL's did, 2006-03-01 00:00:00 UTC, in seconds since 1970.
-LOG_START = 1_141_171_200
 # AOL's ids start at 142 and have gaps; so do ours, and they are nobody's position in the file.
 FIRST_ANON_ID, ANON_ID_STEP = 142, 37
 
@@ -88,21 +89,21 @@ def spell_sites(sites: IntArray) -> pa.StringArray:
     return _URLS.spell(sites, rows_named, sites[rows_named])
 
 
-def spell_batch(batch: LogBatch, n_urls: int) -> pa.RecordBatch:
-    """Return the rows of a batch as they stand in a log."""
+def spell_batch(batch: LogBatch, n_urls: int, epoch: Epoch) -> pa.RecordBatch:
+    """Return the rows of a batch as they stand in the log of an epoch."""
     item_rank = batch.item_rank
     columns = [
         pa.array(FIRST_ANON_ID + ANON_ID_STEP * batch.user_index),
         spell_queries(batch.query_id),
-        pa.array(LOG_START + batch.seconds).view(pa.timestamp("s")),
+        pa.array(scale(batch.seconds, SPAN_SECONDS, epoch)).view(pa.timestamp("s")),
         pa.array(item_rank.astype(np.int16), mask=item_rank == 0),
         spell_urls(batch.query_id, batch.url_id, n_urls),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
 
-def spell_block(block: SearchLog, world: SessionWorld) -> pa.RecordBatch:
-    """Return the rows of a part of a session log as they stand in a log: keywords with spaces."""
+def spell_block(block: SearchLog, world: SessionWorld, epoch: Epoch) -> pa.RecordBatch:
+    """Return the rows of a part of a session log as an epoch's log has them: words with spaces."""
     queries, places = np.unique(block.queries, return_inverse=True)
     counts = block.words.counts[queries]
     ends = np.cumsum(counts)
@@ -115,7 +116,7 @@ def spell_block(block: SearchLog, world: SessionWorld) -> pa.RecordBatch:
     columns = [
         pa.array(FIRST_ANON_ID + ANON_ID_STEP * block.users),
         pc.binary_join(texts, " ").take(pa.array(places)),
-        pa.array(LOG_START + block.seconds).view(pa.timestamp("s")),
+        pa.array(fit_sessions(block.users, block.seconds, epoch)).view(pa.timestamp("s")),
         pa.array(ranks.astype(np.int16), mask=block.urls < 0),
         spell_sites(block.urls),
     ]
@@ -137,11 +138,12 @@ def write_log(
     path: str | os.PathLike[str],
     *,
     seed: int,
+    epoch: Epoch,
     records_per_user: RecordsPerUser,
     no_click_share: float,
     progress: Callable[[int], None] | None = None,
 ) -> LogSummary:
-    """Write a synthetic log to path, in the format that its suffix names.
+    """Write a synthetic log of an epoch to path, in the format that its suffix names.
 
     The file appears when it is complete, and replaces what was there. Same arguments, same
     bytes. Memory is that of one batch. Parquet knows no seconds; its times read as milliseconds.
@@ -157,7 +159,7 @@ def write_log(
         records_per_user=records_per_user,
         no_click_share=no_click_share,
     )
-    spelled = (spell_batch(batch, population.n_urls) for batch in batches)
+    spelled = (spell_batch(batch, population.n_urls, epoch) for batch in batches)
     return write_batches(spelled, n_users, path, progress)
 
 
@@ -166,26 +168,27 @@ def write_session_log(
     path: str | os.PathLike[str],
     *,
     seed: int,
+    epoch: Epoch,
     world_size: int = WORLD_SIZE,
     progress: Callable[[int], None] | None = None,
 ) -> LogSummary:
     """Write a synthetic log with keywords and sessions to path, as write_log does.
 
-    It is what draw_session_log draws with the generator of this seed. Memory is that of the world
-    and of one block of users.
+    It is what draw_session_log draws with the generator of this seed, but for pauses between
+    sessions, which are shorter if the epoch is. Memory is that of the world and of one block.
     """
-    batches = _session_batches(n_users, world_size, study_rng(seed))
+    batches = _session_batches(n_users, world_size, epoch, study_rng(seed))
     return write_batches(batches, n_users, path, progress)
 
 
 def _session_batches(
-    n_users: int, world_size: int, rng: np.random.Generator
+    n_users: int, world_size: int, epoch: Epoch, rng: np.random.Generator
 ) -> Iterator[pa.RecordBatch]:
     # A generator, so that no world is drawn for a path that cannot be written.
     require(n_users >= 1, "n_users must be >= 1", n_users, "ask for at least one user")
     world = draw_session_world(rng=rng, size=world_size)
     for block in world.draw_blocks(n_users, rng=rng):
-        yield spell_block(block, world)
+        yield spell_block(block, world, epoch)
 
 
 def generate_log(
@@ -194,11 +197,13 @@ def generate_log(
     path: str | os.PathLike[str],
     *,
     seed: int,
+    epoch: str = "last-week",
     records_per_user: RecordsPerUser | None = None,
     no_click_share: float | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> LogSummary:
     """Write the synthetic log of this kind; None stands for the kind's own number."""
+    period = Epoch.resolve(epoch, datetime.now(UTC))
     if kind == SESSIONS:
         require(
             records_per_user is None and no_click_share is None,
@@ -207,7 +212,11 @@ def generate_log(
             "leave records and no_click_share out",
         )
         return write_session_log(
-            N_USERS if n_users is None else n_users, path, seed=seed, progress=progress
+            N_USERS if n_users is None else n_users,
+            path,
+            seed=seed,
+            epoch=period,
+            progress=progress,
         )
     population = POPULATIONS[kind](rng=study_rng(seed))
     return write_log(
@@ -215,6 +224,7 @@ def generate_log(
         population.n_users if n_users is None else n_users,
         path,
         seed=seed,
+        epoch=period,
         records_per_user=records_per_user or DEFAULT_RECORDS_PER_USER,
         no_click_share=DEFAULT_NO_CLICK_SHARE if no_click_share is None else no_click_share,
         progress=progress,

@@ -26,6 +26,19 @@ _SHARING = (
 )  # fmt: skip
 ALL_GROUPS = tuple(group for together in _SHARING for group in together)
 
+# What the measurement of each group is called.
+MEASUREMENT_FILES = {
+    HEADLIST: "head_list_draw.parquet",
+    HISTOGRAM: "optin_histogram.parquet",
+    CLIENTS: "client_reports.parquet",
+    **{kind: f"{kind}_histogram.parquet" for kind in ITEM_GROUPS},
+    SUMS: "value_sums.parquet",
+    SQUARES: "squared_differences.parquet",
+    NUMBERS: "value_reports.parquet",
+    POINTS: "cluster_sums.parquet",
+    ANSWERS: "cluster_reports.parquet",
+}
+
 
 def people_of(groups: Iterable[str]) -> list[tuple[str, ...]]:
     """Return the groups of a release, those that have the same people together."""

@@ -2,7 +2,6 @@
 
 import fcntl
 import os
-import shutil
 import time
 import uuid
 from collections.abc import Iterator
@@ -10,7 +9,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-_CURATOR_ONLY = 0o700
+from hybriddp.errors import InvalidParameter, require
+from tasks import modes, working_copies
+from tasks.plain_paths import is_utf8, require_plain_folder
+from tasks.working_copies import Dropped
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,20 +23,56 @@ class Home:
 
     @classmethod
     def open(cls, root: str | os.PathLike[str] | None = None) -> "Home":
-        """Use `root`, else HYBRIDDP_HOME, else `var`; make the zones that are missing."""
+        """Open a home that somebody made; a mistyped one would begin with fresh budgets."""
+        home = cls.at(root)
+        if not ((home.keys / "account.key").exists() or home.ledger.exists()):
+            raise InvalidParameter(
+                f"nobody has made a home in {home.root}; if it is where everything is to be kept, "
+                f"run `hybriddp keys init --home {home.root}`. Else --home, HYBRIDDP_HOME or the "
+                "working folder (the default is `var` in it) is wrong."
+            )
         return cls.create(root)
 
     @classmethod
     def create(cls, root: str | os.PathLike[str] | None = None) -> "Home":
-        """Make the zones that are missing."""
-        home = cls(Path(root or os.environ.get("HYBRIDDP_HOME") or "var").absolute())
-        for zone in (home.private, home.measurements):
-            zone.mkdir(parents=True, exist_ok=True)
-            zone.chmod(_CURATOR_ONLY)
-        home.public.mkdir(parents=True, exist_ok=True)
-        for folder in (home.keys, home.participation, home.quality, home.warehouses):
-            folder.mkdir(exist_ok=True)
+        """Make the zones that are missing; `hybriddp keys init` then makes the keys."""
+        home = cls.at(root)
+        home.prepare()
         return home
+
+    @classmethod
+    def at(cls, root: str | os.PathLike[str] | None = None) -> "Home":
+        """Say where a home is or would be, and touch nothing: readers need no more."""
+        home = cls(Path(root or os.environ.get("HYBRIDDP_HOME") or "var").absolute())
+        require(
+            is_utf8(home.root),
+            "the path of a home must be UTF-8",
+            repr(str(home.root)),
+            "rename the folder",
+        )
+        return home
+
+    def prepare(self) -> None:
+        """Make what is missing, set modes, remove what killed runs left; read-only homes stay."""
+        modes.close_by_default()
+        if not self.root.is_dir():
+            require_plain_folder(self.root)
+            make_directory(self.root.parent)
+            self.root.mkdir(exist_ok=True)
+            self.root.chmod(modes.OPEN_FOLDER)  # to get to the public zone; the others are closed
+        zones = {
+            self.private: modes.CLOSED_FOLDER,
+            self.measurements: modes.CLOSED_FOLDER,
+            self.public: modes.OPEN_FOLDER,
+        }
+        for zone, mode in zones.items():
+            with modes.if_writable():
+                zone.mkdir(exist_ok=True)
+                modes.mend(zone, mode)
+        for folder in (self.keys, self.participation, self.quality, self.warehouses, self.spill):
+            with modes.if_writable():
+                folder.mkdir(exist_ok=True)
+        working_copies.sweep(self.warehouses, (self.failures, self.spill))
 
     @property
     def private(self) -> Path:
@@ -77,6 +115,16 @@ class Home:
         return self.private / "warehouse"
 
     @property
+    def failures(self) -> Path:
+        """Texts of unforeseen errors, which may quote private data."""
+        return self.private / "failures"
+
+    @property
+    def spill(self) -> Path:
+        """Where questions to the ledger's own files put what does not fit into memory."""
+        return self.private / "spill"
+
+    @property
     def prefect(self) -> Path:
         """Prefect's own home: run records, logs, results."""
         return self.private / "prefect"
@@ -88,7 +136,9 @@ class Home:
     @contextmanager
     def locked(self, name: str) -> Iterator[None]:
         """Let one process at a time do something; the lock goes when its holder does."""
-        with (self.private / f"{name}.lock").open("w") as file:
+        path = self.private / f"{name}.lock"
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, modes.CLOSED_FILE)
+        with os.fdopen(descriptor) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
@@ -99,14 +149,12 @@ class Home:
             for path in zone.rglob(".*.partial"):
                 with suppress(FileNotFoundError):  # its owner was only slow
                     if path.stat().st_mtime < a_day_ago:
-                        shutil.rmtree(path) if path.is_dir() else path.unlink()
+                        working_copies.remove(path)
 
-    def drop_warehouses(self) -> int:
-        """Remove every working copy of a log; they are made again from the log when needed."""
-        folders = [path for path in self.warehouses.iterdir() if path.is_dir()]
-        for folder in folders:
-            shutil.rmtree(folder)
-        return len(folders)
+    def drop_warehouses(self) -> Dropped:
+        """Remove every copy of a log, and every error's text; copies at work go with their runs."""
+        working_copies.remove(self.failures)
+        return working_copies.drop_all(self.warehouses)
 
     def measurement(self, release_id: str, attempt: int) -> Path:
         """Return the folder of one attempt's measurements."""
@@ -121,16 +169,20 @@ class Home:
         return self.public / "collections" / release_id
 
 
-def write_whole(path: Path, data: bytes, *, mode: int = 0o644, keep_existing: bool = False) -> None:
+def write_whole(
+    path: Path, data: bytes, *, mode: int | None = None, keep_existing: bool = False
+) -> None:
     """Write a file that is complete on disk before it has its name.
 
-    With `keep_existing`, whoever comes first wins: a file that has the name already keeps it.
+    Its mode is that of its folder, but for execution. With `keep_existing`, whoever comes first
+    wins: a file that has the name already keeps it.
     """
     make_directory(path.parent)
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
     try:
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, modes.CLOSED_FILE)
         with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(descriptor, modes.file_mode(path.parent) if mode is None else mode)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -151,14 +203,16 @@ def whole_directory(path: Path) -> Iterator[Path]:
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
     partial.mkdir()
     try:
+        partial.chmod(modes.folder_mode(path.parent))
         yield partial
         for file in partial.iterdir():
             with file.open("rb") as opened:
+                os.fchmod(opened.fileno(), modes.file_mode(partial))
                 os.fsync(opened.fileno())
         sync_directory(partial)
         os.rename(partial, path)
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        working_copies.remove(partial)
     sync_directory(path.parent)
 
 
@@ -167,7 +221,9 @@ def make_directory(path: Path) -> None:
     if path.is_dir():
         return
     make_directory(path.parent)
-    path.mkdir(exist_ok=True)
+    with suppress(FileExistsError):  # somebody else was quicker, and sets the mode
+        path.mkdir()
+        path.chmod(modes.folder_mode(path.parent))
     sync_directory(path.parent)
 
 

@@ -1,27 +1,23 @@
 """Read the log into DuckDB, judge its rows, and measure its quality. Everything here is private."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
-from tasks.engine import (
-    DELIMITERS,
-    FIELDS,
-    QUOTES,
-    DuckDBEngine,
-    EngineFailed,
-    OutOfSpace,
-    open_warehouse,
-)
+from tasks.engine import DuckDBEngine, EngineFailed, OutOfSpace, open_warehouse
+from tasks.file_sql import DELIMITERS, FIELDS, QUOTES
 from tasks.home import write_whole
+from tasks.ids import id_form_of, in_sql, with_folded_ids
+from tasks.judgements import judged_reading, record_judgement
 from tasks.log_files import BadInput, Source
 from tasks.quality import Verdict, judge
-from tasks.run import LogRun, SearchRun, log_source, release_id_of, roster_source
+from tasks.run import LogRun, SearchRun, log_source, release_ids_of, roster_source
+from tasks.text_lines import count_records, require_every_line
 
 # A longer query or url is nobody's popular one, and would not be published anyway.
 MAX_TEXT_BYTES = 2_000
@@ -36,7 +32,7 @@ def ingest(run: SearchRun) -> None:
         if engine is not None:
             load_searches(engine, run)
             require_unchanged(run)
-            engine.step("log_metrics", now=datetime.now(UTC).replace(tzinfo=None))
+            engine.step("log_metrics")
 
 
 def load_searches(engine: DuckDBEngine, run: SearchRun) -> None:
@@ -49,17 +45,7 @@ def load_searches(engine: DuckDBEngine, run: SearchRun) -> None:
         "url": columns.url,
         "optin": columns.optin,
     }
-    load_log(
-        engine,
-        run,
-        named,
-        lambda: engine.step(
-            "stg_log",
-            sql="stg_search_log",
-            max_bytes=MAX_TEXT_BYTES,
-            needs_time=columns.time is not None,
-        ),
-    )
+    load_log(engine, run, named, "stg_search_log", max_bytes=MAX_TEXT_BYTES)
 
 
 @contextmanager
@@ -71,70 +57,85 @@ def unread_warehouse(run: LogRun) -> Iterator[DuckDBEngine | None]:
     if not run.needs_the_log:
         yield None
         return
-    with open_warehouse(run.home.warehouse(run.release_id)) as engine:
-        yield None if engine.has("log_metrics") else engine
+    with judged_reading(run), open_warehouse(run.home.warehouse(run.release_id)) as engine:
+        # A warehouse of version 0.1.0 has metrics that say nothing of epochs and spellings.
+        is_read = engine.has("log_metrics") and engine.has("folded_ids")
+        yield None if is_read else engine
 
 
 def load_log(
     engine: DuckDBEngine,
     run: LogRun,
     columns: Mapping[str, str | Sequence[str] | None],
-    stage: Callable[[], None],
+    staging: str,
+    **rules: Any,
 ) -> None:
-    """Read the log's columns, let `stage` judge its rows, and find out who is a member."""
-    source = log_source(run.request)
-    with _reading(run.request.log, source):
-        engine.read("raw_log", source, columns)
-        stage()
-    if source.dialect == "parquet":
-        engine.put("broken_lines", _BROKEN.empty_table())
-    else:
-        engine.step(
-            "broken_lines",
-            delimiter=DELIMITERS[source.dialect],
-            quote=QUOTES[source.dialect],
-            field=FIELDS[source.dialect],
-            person_position=source.columns.index(run.request.columns.person) + 1,
-        )
-        engine.step("open_quotes")
-        _refuse_line(
-            engine.fetch("open_quotes"),
-            source,
-            "a quote opens and is not closed in its line, so other lines count as part of it. "
-            "Write quotes inside of a text twice, or log in TSV, which knows no quotes.",
-        )
-        _refuse_values_over_lines(engine, source)
+    """Read the log's columns, judge its rows by the SQL `staging`, and find out who is a member."""
+    source, ids = log_source(run.request), in_sql(id_form_of(run.ledger.entries()))
+    start, end = run.epoch.period
+    needs_time = run.request.columns.time is not None
+    rules |= {"epoch_start": start, "epoch_end": end, "needs_time": needs_time}
+    with _every_line(engine, source, "stg_log", "broken_lines"):
+        with _reading(run.request.log, source):
+            engine.read("raw_log", source, columns)
+            engine.step("stg_log", sql=staging, **rules, **ids)
+        if source.dialect == "parquet":
+            engine.put("broken_lines", _BROKEN.empty_table())
+        else:
+            engine.step(
+                "broken_lines",
+                delimiter=DELIMITERS[source.dialect],
+                quote=QUOTES[source.dialect],
+                field=FIELDS[source.dialect],
+                person_position=source.columns.index(run.request.columns.person) + 1,
+                **ids,
+            )
     engine.step("rejects")
-    load_members(engine, run)
+    load_members(engine, run, ids)
+    engine.step("named_ids")
+    engine.map("named_ids", with_folded_ids, "folded_ids")
 
 
 def require_unchanged(run: LogRun) -> None:
     """Refuse a log that is not any more what the release was named after."""
-    if release_id_of(run.request, run.home) != run.release_id:
+    if run.release_id not in release_ids_of(run.request, run.home):
         raise BadInput(
             f"{run.request.log} or its roster changed while it was read; run again when it is "
             "complete. Nobody was charged."
         )
 
 
-def load_members(engine: DuckDBEngine, run: LogRun) -> None:
+def load_members(engine: DuckDBEngine, run: LogRun, ids: Mapping[str, str]) -> None:
     """Fill `members` from the roster, else from the ids in the log."""
     roster = roster_source(run.request)
     if roster is None:
         engine.step("members")
         return
-    with _reading(roster.files[0], roster):
-        engine.read("raw_roster", roster, {name: name for name in ("person", "optin")})
-        engine.step("members", sql="roster_members")
-    _refuse_values_over_lines(engine, roster)
-    if roster.dialect != "parquet":
-        engine.step("broken_roster_lines")
-        _refuse_line(
-            engine.fetch("broken_roster_lines"),
-            roster,
-            "the roster does not have a person and an opt-in there, so somebody is missing. "
-            "Correct the line.",
-        )
+    wanted = {"person": "person", "optin": "optin", "key": run.request.key_column}
+    with _every_line(engine, roster, "stg_roster"):
+        with _reading(roster.files[0], roster):
+            engine.read("raw_roster", roster, wanted)
+            engine.step("stg_roster", **ids)
+        if roster.dialect != "parquet":
+            engine.step("broken_roster_lines")
+            _refuse_line(
+                engine.fetch("broken_roster_lines"),
+                roster,
+                "the roster does not have a person and an opt-in there, so somebody is missing. "
+                "Correct the line.",
+            )
+    engine.step("members", sql="roster_members")
+
+
+@contextmanager
+def _every_line(engine: DuckDBEngine, source: Source, *results: str) -> Iterator[None]:
+    """See that a text file can be read line by line, and that every line is in a result then."""
+    if source.dialect == "parquet":
+        yield
+        return
+    n_records = count_records(source)
+    yield
+    require_every_line(source, n_records, sum(map(engine.count, results)))
 
 
 @contextmanager
@@ -146,9 +147,8 @@ def _reading(path: Path, source: Source) -> Iterator[None]:
         raise
     except EngineFailed:
         raise BadInput(
-            f"{path} breaks off, mixes line ends or is not {source.dialect.upper()}: DuckDB could "
-            "not read it to its end. Check that every file is whole (gzip -t), is what its suffix "
-            "says, and that its lines all end in the same way."
+            f"{path} breaks off or is not {source.dialect.upper()}: DuckDB could not read it to "
+            "its end. Check that every file is whole (gzip -t) and is what its suffix says."
         ) from None
 
 
@@ -158,27 +158,19 @@ def _refuse_line(found: pa.Table, source: Source, problem: str) -> None:
         raise BadInput(f"{source.files[line['file_id']]}, near line {line['line']}: {problem}")
 
 
-def _refuse_values_over_lines(engine: DuckDBEngine, source: Source) -> None:
-    """Refuse files in which quotes join lines.
-
-    Two quotes that nobody escaped make one value of all that is between them: a person whose text
-    has them would take other people's rows away.
-    """
-    if engine.has_values_over_lines(source):
-        raise BadInput(
-            f"{source.files[0]}, or a file beside it, has a value in quotes that goes over several "
-            "lines, so other lines may be part of it. Write quotes inside of a text twice and line "
-            "ends as spaces, or log in TSV, which knows no quotes."
-        )
-
-
 def judge_log(run: LogRun, suite: str = "raw_log") -> Verdict | None:
     """Judge the log's metrics; raise GateRefused before anybody is charged."""
     if not run.needs_the_log:
         return None
     with open_warehouse(run.home.warehouse(run.release_id)) as engine:
         metrics = engine.fetch("log_metrics")
-    verdict = judge(suite, metrics, {"max_bad_row_share": run.request.max_bad_row_share})
+    limits = {
+        "max_bad_row_share": run.request.max_bad_row_share,
+        "max_outside_epoch_share": run.request.max_outside_epoch_share,
+        "max_alike_id_share": 1.0 if run.request.exact_ids else 0.0,
+    }
+    record_judgement(run, suite, limits)  # before anybody knows the verdict
+    verdict = judge(suite, metrics, limits)
     write_quality(run, suite, metrics.to_pylist()[0], verdict)
     return verdict.require()
 

@@ -1,11 +1,13 @@
 """The curator's keys: made once, kept in the private zone, readable by its owner only.
 
 Four keys for four purposes, so that giving one away (to rotate it, or to share a signature's
-public half) never gives away another.
+public half) never gives away another. The ledger knows each by a keyed fingerprint: with another
+account key everybody would have a fresh budget.
 """
 
 import hashlib
 import hmac
+import os
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,14 +17,20 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from hybriddp.errors import HybridDPError
+from tasks.founding import found, founding
 from tasks.home import Home, write_whole
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Kind
+from tasks.reading import Unreadable, read_file
+from tasks.witnesses import verified_head
 
 _OWNER_ONLY = 0o600
 _N_BYTES = 32
+_MAX_KEY_FILE_BYTES = 1_000
 # HMAC pads its key to the hash's block (RFC 2104).
 _BLOCK_BYTES = 64
+
+_FINGERPRINT_CONTEXT = b"hybriddp key fingerprint v1\n"
 
 # What each secret is for; losing `account` would forget what people have spent.
 PURPOSES = {
@@ -63,10 +71,39 @@ class Keyring:
 
     @classmethod
     def open(cls, home: Home) -> "Keyring":
-        """Load the keys of a home; raise KeyProblem if one is missing."""
+        """Load the keys of a home; raise KeyProblem if one is missing or is not the ledger's."""
+        keys = cls._load(home)
+        keys._require_founded(home)
+        return keys
+
+    @classmethod
+    def _load(cls, home: Home) -> "Keyring":
         secrets_ = {name: Secret(_read(home.keys / f"{name}.key")) for name in PURPOSES}
         signing = Ed25519PrivateKey.from_private_bytes(_read(home.keys / "signing.key"))
         return cls(**secrets_, signing=signing)
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """What the ledger knows the keys by; nobody can make one without its key."""
+        every = {name: getattr(self, name) for name in PURPOSES}
+        printed = {
+            name: key.digest(_FINGERPRINT_CONTEXT + name.encode()) for name, key in every.items()
+        }
+        return printed | {"signing": self.public_key.hex()}
+
+    def _require_founded(self, home: Home) -> None:
+        founded = founding(home)
+        if founded is None:  # a ledger of 0.1.0, which is adopted before anything is written
+            return
+        known, own = founded["keys"], self.fingerprints
+        wrong = [name for name in own if not hmac.compare_digest(str(known[name]), own[name])]
+        if wrong:
+            files = ", ".join(f"{name}.key" for name in wrong)
+            raise KeyProblem(
+                f"{files} in {home.keys} is not what this home's ledger was written with: it was "
+                "changed or belongs to another home. Restore it from the backup; with another key "
+                "nobody would know what people have spent."
+            )
 
     @property
     def public_key(self) -> bytes:
@@ -76,57 +113,80 @@ class Keyring:
         )
 
 
+def make_home(root: str | os.PathLike[str] | None = None) -> Home:
+    """Make a home with its keys, on purpose; one that is there stays as it is."""
+    home = Home.create(root)
+    make_keys(home)
+    return home
+
+
 def make_keys(home: Home) -> bool:
-    """Make every key of a new home; return False if it has them already.
+    """Make every key of a new home and found its ledger; return False if it has them already.
 
     Keys are never made beside a ledger that was written with others: new account keys would
-    give everybody a fresh budget.
+    give everybody a fresh budget. Whatever dies in between, the same call goes on.
     """
     # Asked first: rows that are there were written after all of the keys, whoever made them.
     is_in_use, names = _has_accounts(home), [*PURPOSES, "signing"]
     present = [name for name in names if (home.keys / f"{name}.key").exists()]
-    if len(present) == len(names):
-        write_public_key(home)
-        return False
-    if is_in_use:
+    is_new = len(present) < len(names)
+    if is_new and is_in_use:
         missing = ", ".join(name for name in names if name not in present)
         raise KeyProblem(
             f"the keys {missing} are missing in {home.keys}, but a ledger is there; restore them "
             "from the backup. New ones would forget what people have spent."
         )
-    for name in names:
-        # Another process may be making keys as well, and have used one of them already.
-        write_whole(
-            home.keys / f"{name}.key",
-            secrets.token_bytes(_N_BYTES),
-            mode=_OWNER_ONLY,
-            keep_existing=True,
-        )
+    if is_new:
+        verified_head(home)  # measurements and publications of other keys are no new home
+        for name in names:
+            # Another process may be making keys as well, and have used one of them already.
+            write_whole(
+                home.keys / f"{name}.key",
+                secrets.token_bytes(_N_BYTES),
+                mode=_OWNER_ONLY,
+                keep_existing=True,
+            )
+    open_for_writing(home)
+    return is_new
+
+
+def open_for_writing(home: Home) -> Ledger:
+    """Return the ledger, founded with this home's keys; every command that writes begins so."""
+    found(home, Keyring._load(home).fingerprints)
     write_public_key(home)
-    return True
+    return Ledger(home.ledger)
 
 
 def _has_accounts(home: Home) -> bool:
-    """Whether the ledger holds more than policies, which an operator may set before all else."""
+    """Whether the ledger holds more than policies, which 0.1.0 let one set before all else."""
     if not home.ledger.exists():
         return False
     return any(entry.kind is not Kind.POLICY for entry in Ledger(home.ledger).entries())
 
 
 def write_public_key(home: Home) -> Path:
-    """Write the public half where consumers find it, and return its path."""
+    """Write the public half where consumers find it, and return its path.
+
+    One that is there is what consumers trust: it is never replaced.
+    """
     path = home.public / "signing.pub"
     line = Keyring.open(home).public_key.hex().encode() + b"\n"
-    if not path.exists() or path.read_bytes() != line:
+    if not path.exists():
         write_whole(path, line)
+    elif path.read_bytes() != line:
+        raise KeyProblem(
+            f"{path} is not the public half of {home.keys / 'signing.key'}, and consumers trust "
+            "it: restore whichever was changed from the backup. It is not replaced."
+        )
     return path
 
 
 def read_public_key(path: Path) -> bytes:
     """Read a public key file: 64 hexadecimal digits."""
     try:
-        key = bytes.fromhex(path.read_text(encoding="ascii").strip())
-    except (OSError, ValueError):
+        text = read_file(path.parent, path.name, _MAX_KEY_FILE_BYTES).decode("ascii")
+        key = bytes.fromhex(text.strip())
+    except (Unreadable, ValueError):
         key = b""
     if len(key) != _N_BYTES:
         raise KeyProblem(

@@ -6,6 +6,7 @@ from typing import Any
 
 from tasks.groups import POINTS, people_of
 from tasks.label import lifetime_promise, limits_of_the_promise
+from tasks.label_people import epoch_promise
 from tasks.mean_label import RULES, membership, what_people_pay
 
 
@@ -31,6 +32,7 @@ def write_label(facts: Mapping[str, Any]) -> str:
         f"compares {groups[POINTS]['neighbours']}. It covers everything that was measured in all "
         f"{parameters['n_iterations']} iterations, also for those who saw the centres move.",
         membership(parameters),
+        *epoch_promise(parameters),
         lifetime_promise(facts["cap"], "numbers and searches"),
         limits_of_the_promise("a person's point", "have one"),
         "**Errors.** Shares and centres are about the people who were nearest to a centre before "

@@ -87,6 +87,7 @@ class KMeansRequest(NumbersRequest, ClusterSettings):
             "delta": "0",
             "optin": self.optin_source,
             "rotation": self.rotation,
+            "times": self.times,
             "clients": "simulate",
         }
 

@@ -5,8 +5,10 @@ from fractions import Fraction
 from typing import Any
 
 from hybriddp.params import BlenderParams
+from hybriddp.rounding import rounded_up
 from tasks.groups import GROUPS
-from tasks.policy import DELTA_UNITS, EPSILON_UNITS, Charge, Policy
+from tasks.label_people import epoch_promise, membership_limits
+from tasks.policy import DELTA_UNITS, EPSILON_UNITS, Policy
 
 # Over how many years the worst case of a refilling cap is stated.
 HORIZON_YEARS = 10
@@ -31,7 +33,8 @@ def write_label(facts: Mapping[str, Any], params: BlenderParams) -> str:
         "**What the numbers mean.** Whatever one person had searched for instead, no list would "
         "have become more than e^epsilon times as likely, but for a chance of delta. The promise "
         f"compares {facts['guarantees']['S']['neighbours']}.",
-        _membership(facts["parameters"]["optin"], facts["parameters"]["clients"]),
+        _membership(facts["parameters"]),
+        *epoch_promise(facts["parameters"]),
         lifetime_promise(facts["cap"]),
         limits_of_the_promise("what a person searched for", "search"),
         f"**Intervals** are {facts['interval_method']}; they cover the probability in the whole "
@@ -50,13 +53,9 @@ def _agreement(check: Mapping[str, Any]) -> str:
     )
 
 
-def _membership(optin: str, clients: str) -> str:
-    sentences = []
-    if optin != "roster":
-        sentences.append(
-            "Who takes part was read off the log, so being in the log at all is not protected."
-        )
-    if clients == "simulate":
+def _membership(parameters: Mapping[str, Any]) -> str:
+    sentences = membership_limits(parameters)
+    if parameters["clients"] == "simulate":
         sentences.append(
             "The clients were simulated: their searches were in the curator's log, and they "
             "trusted the curator to run the program that their devices would have run."
@@ -68,14 +67,14 @@ def _membership(optin: str, clients: str) -> str:
             "curator's cap as spent; this rests on the device software, and on people who tell "
             "their device before they opt in."
         )
-        if optin == "everybody in the log":
+        if parameters["optin"] == "everybody in the log":
             sentences.append("Everybody in the log opted in, as the curator states.")
     return "**Who took part.** " + " ".join(sentences)
 
 
 def lifetime_promise(cap: Mapping[str, Any], what: str = "searches") -> str:
     """Say what the ledger keeps for everybody, over all releases."""
-    policy = Policy(Charge(cap["cap_epsilon_nano"], cap["cap_delta_atto"]), cap["window_days"])
+    policy = Policy.of_payload(cap)
     if policy.window_days is None:
         return (
             f"**Over a lifetime** nobody's {what} are used beyond {policy.cap} in all releases "
@@ -99,5 +98,5 @@ def limits_of_the_promise(hidden: str, people_who: str, first: str = "") -> str:
 
 
 def number_of(units: int, per_one: int) -> str:
-    """Return whole units of the ledger as the number that they stand for."""
-    return f"{float(Fraction(units, per_one)):g}"
+    """Return whole units of the ledger as the number that they stand for, never a smaller one."""
+    return rounded_up(Fraction(units, per_one))

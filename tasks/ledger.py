@@ -1,78 +1,55 @@
 """The privacy-budget ledger: append-only, hash-chained, and the only judge of what was drawn.
 
 SQLite in its own file (WAL, synchronous=FULL). Every row carries the hash of the row before it;
-triggers refuse UPDATE and DELETE. One transaction checks and writes.
+triggers refuse UPDATE and DELETE. One transaction checks and writes. A row is never dated before
+the row in front of it, whatever the clock says.
 """
 
-import hashlib
-import json
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from hybriddp.errors import HybridDPError
-from tasks.ledger_rules import RULES, Attempt, Entry, Kind
+from tasks.ledger_chain import (
+    GENESIS,
+    Chain,
+    Head,
+    IllegalStep,
+    LedgerCorrupt,
+    LedgerError,
+    LedgerMoved,
+    canonical,
+    entry_of,
+    moment_of,
+    row_hash,
+)
+from tasks.ledger_file import connect, is_writable, named_damage
+from tasks.ledger_rows import SCHEMA, has_head, read_attempt, read_head, read_rows
+from tasks.ledger_rules import ONCE, ONCE_ATTEMPT, RULES, Attempt, Entry, Kind
 
-GENESIS = "0" * 64
+__all__ = [
+    "GENESIS", "Head", "IllegalStep", "Ledger", "LedgerCorrupt", "LedgerError", "LedgerMoved",
+    "Recheck",
+]  # fmt: skip
+
 # How long a writer waits for another one; a ledger transaction takes milliseconds.
 _BUSY_TIMEOUT_SECONDS = 60
 
-_SCHEMA = """
-create table if not exists entries (
-    seq        integer primary key,
-    at         text not null,
-    kind       text not null,
-    release_id text not null,
-    attempt    integer not null,
-    draw       text not null,
-    payload    text not null,
-    previous   text not null,
-    hash       text not null unique,
-    -- A commit may land without its acknowledgement: writing the same step again must not charge
-    -- again, whatever the writer believes.
-    unique (release_id, attempt, kind, draw)
-);
-create trigger if not exists entries_are_never_changed before update on entries
-begin select raise(abort, 'the ledger is append-only'); end;
-create trigger if not exists entries_are_never_removed before delete on entries
-begin select raise(abort, 'the ledger is append-only'); end;
-"""
-
-
-class LedgerError(HybridDPError):
-    """The ledger refuses a step, or is not what it was."""
-
-
-class LedgerCorrupt(LedgerError):
-    """A row was changed, removed or forged."""
-
-
-class IllegalStep(LedgerError):
-    """The step does not follow from the release's state."""
-
-
-class LedgerMoved(LedgerError):
-    """Somebody wrote in between: decide again on the ledger as it is now."""
-
 
 @dataclass(frozen=True, slots=True)
-class Head:
-    """Where the chain ends; a published manifest carries it."""
+class Recheck:
+    """What a decision looks at once more inside the transaction that writes it.
 
-    seq: int
-    hash: str
+    `check` gets the rows of these kinds behind `since`, oldest first, and the date that the new
+    row will have. It raises LedgerMoved if the decision must be made again.
+    """
 
-
-def _hash(fields: Mapping[str, Any]) -> str:
-    return hashlib.sha256(_canonical(fields).encode()).hexdigest()
-
-
-def _canonical(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    since: Head
+    kinds: tuple[Kind, ...]
+    check: Callable[[list[Entry], datetime], None]
 
 
 class Ledger:
@@ -80,60 +57,83 @@ class Ledger:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with self._connect() as connection:
-            connection.executescript(_SCHEMA)
+        self._is_read_only = not is_writable(path)
+        if not self._is_read_only:
+            with self._connect() as connection:
+                connection.executescript(SCHEMA)
 
     @contextmanager
     def _connect(self) -> Iterator[sqlite3.Connection]:
-        connection = sqlite3.connect(self.path, timeout=_BUSY_TIMEOUT_SECONDS, isolation_level=None)
-        try:
-            connection.execute("pragma journal_mode = wal")
-            connection.execute("pragma synchronous = full")
-            yield connection
-        finally:
-            connection.close()
+        with named_damage(self.path):
+            connection = connect(
+                self.path, timeout=_BUSY_TIMEOUT_SECONDS, is_read_only=self._is_read_only
+            )
+            try:
+                if not self._is_read_only:
+                    connection.execute("pragma journal_mode = wal")
+                    connection.execute("pragma synchronous = full")
+                yield connection
+            finally:
+                connection.close()
 
     @staticmethod
     def now() -> datetime:
-        """Return the moment: rows are dated and windows are judged by this one clock."""
+        """Return what the clock says; use `moment` to date and to judge windows."""
         return datetime.now(UTC)
 
-    def entries(self) -> list[Entry]:
-        """Return every row, oldest first."""
+    def moment(self) -> datetime:
+        """Return the ledger's own time: the clock's, but never before the newest row."""
         with self._connect() as connection:
-            return _read(connection, "order by seq")
+            return self._moment(connection)
+
+    def _moment(self, connection: sqlite3.Connection) -> datetime:
+        now = self.now().replace(microsecond=0)  # rows are dated in whole seconds
+        newest = connection.execute("select at from entries order by seq desc limit 1").fetchone()
+        return max(now, moment_of(newest[0])) if newest else now
+
+    def entries(self, *kinds: Kind) -> list[Entry]:
+        """Return every row, or those of some kinds, oldest first."""
+        with self._connect() as connection:
+            return read_rows(connection, 0, kinds)
 
     def head(self) -> Head:
         """Return where the chain ends."""
         with self._connect() as connection:
-            return _head(connection)
+            return read_head(connection)
+
+    def lacking(self, heads: Iterable[Head]) -> list[Head]:
+        """Return the heads that the chain does not go through."""
+        with self._connect() as connection:
+            return [head for head in heads if not has_head(connection, head)]
 
     def attempt(self, release_id: str, attempt: int) -> Attempt:
         """Return what is known of one attempt."""
         with self._connect() as connection:
-            return _attempt(connection, release_id, attempt)
+            return read_attempt(connection, release_id, attempt)
 
     def append(
         self,
         kind: Kind,
         release_id: str,
-        attempt: int,
+        attempt: int | None,
         payload: Mapping[str, Any],
         *,
         draw: str = "",
         expected_head: Head | None = None,
+        recheck: Recheck | None = None,
     ) -> Entry:
         """Write one row, if the state machine allows it; return the row.
 
         Writing a row that is there already, with the same payload, returns it and changes
-        nothing. With `expected_head` the row is written only onto that head, so that a decision
-        made on the ledger's contents cannot be overtaken by another writer.
+        nothing. With `expected_head` the row is written only onto that head, and with `recheck`
+        only if that does not object, so that a decision made on the ledger's contents cannot be
+        overtaken by another writer. Without an `attempt` the row's own place in the chain is it.
         """
         with self._connect() as connection:
             connection.execute("begin immediate")
             try:
                 entry = self._append(
-                    connection, kind, release_id, attempt, payload, draw, expected_head
+                    connection, kind, release_id, attempt, payload, draw, expected_head, recheck
                 )
                 connection.execute("commit")
             except BaseException:
@@ -147,16 +147,18 @@ class Ledger:
         connection: sqlite3.Connection,
         kind: Kind,
         release_id: str,
-        attempt: int,
+        attempt: int | None,
         payload: Mapping[str, Any],
         draw: str,
         expected_head: Head | None,
+        recheck: Recheck | None,
     ) -> Entry:
-        known = _attempt(connection, release_id, attempt)
+        head, date = read_head(connection), self._moment(connection)
+        attempt = head.seq + 1 if attempt is None else attempt
+        known = read_attempt(connection, release_id, attempt)
         there = known.find(kind, draw)
-        if there is not None and _canonical(there.payload) == _canonical(payload):
+        if there is not None and canonical(there.payload) == canonical(payload):
             return there
-        head = _head(connection)
         if expected_head is not None and head != expected_head:
             raise LedgerMoved("the ledger has grown since the decision was made; decide again.")
         if there is not None:
@@ -164,44 +166,23 @@ class Ledger:
                 f"{kind} of release {release_id}, attempt {attempt}, stands in the ledger with "
                 "other contents; a row is never rewritten."
             )
-        rule, is_met = RULES[kind]
-        if not is_met(known, draw):
-            last = known.entries[-1].kind if known.entries else "no row"
-            raise IllegalStep(
-                f"{kind}{f' of draw {draw}' if draw else ''} needs {rule}; release {release_id}, "
-                f"attempt {attempt}, is at {last}."
-            )
-        fields = {
-            "seq": head.seq + 1,
-            "at": self.now().isoformat(timespec="seconds"),
-            "kind": str(kind),
-            "release_id": release_id,
-            "attempt": attempt,
-            "draw": draw,
-            "payload": json.loads(_canonical(payload)),
-            "previous": head.hash,
-        }
-        entry = Entry(**{**fields, "kind": kind}, hash=_hash(fields))
-        connection.execute(
-            "insert into entries values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                entry.seq, entry.at, str(kind), release_id, attempt, draw,
-                _canonical(entry.payload), entry.previous, entry.hash,
-            ),
+        _require_allowed(known, kind, release_id, attempt, draw)
+        if recheck is not None:
+            _look_again(connection, recheck, date)
+        at = date.isoformat(timespec="seconds")
+        row = (
+            head.seq + 1, at, str(kind), release_id, attempt, draw, canonical(payload), head.hash,
         )  # fmt: skip
-        return entry
+        connection.execute(
+            "insert into entries values (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, row_hash(row))
+        )
+        return entry_of((*row, row_hash(row)))
 
     def note(self, kind: Kind, payload: Mapping[str, Any], *, subject: str = "") -> Entry:
         """Write a row that is about no release: the policy, or what a person decided."""
-        while True:
-            head = self.head()
-            try:
-                # Its own place in the chain makes the row unique: a person may come and go.
-                return self.append(
-                    kind, "", head.seq + 1, payload, draw=subject, expected_head=head
-                )
-            except LedgerMoved:
-                continue
+        # Its own place in the chain makes the row unique, because a person may come and go; what
+        # is written once for all has one place.
+        return self.append(kind, "", ONCE_ATTEMPT if kind in ONCE else None, payload, draw=subject)
 
     def attempts(self, release_id: str) -> list[int]:
         """Return the numbers of a release's attempts, oldest first."""
@@ -212,66 +193,44 @@ class Ledger:
             )
             return [attempt for (attempt,) in rows]
 
-    def verify(self, published_heads: tuple[Head, ...] = ()) -> Head:
+    def extend(self, chain: Chain) -> Chain:
+        """Check the rows behind those that the chain holds; raise LedgerCorrupt."""
+        with self._connect() as connection:
+            rows = connection.execute(
+                "select * from entries where seq > ? order by seq", (chain.head.seq,)
+            )
+            # Rows that a forger put in front of the first.
+            [(n_before,)] = connection.execute("select count(*) from entries where seq < 1")
+            if n_before:
+                raise LedgerCorrupt("the ledger begins before its first row; restore a backup.")
+            chain.extend(rows)
+        return chain
+
+    def verify(self, published_heads: Iterable[Head] = ()) -> Head:
         """Check the chain, the order of every release's steps, and that no published head is lost.
 
         Raises LedgerCorrupt. Returns the head.
         """
-        previous, attempts = GENESIS, dict[tuple[str, int], Attempt]()
-        hashes = {0: GENESIS}
-        for expected_seq, entry in enumerate(self.entries(), start=1):
-            fields = {name: getattr(entry, name) for name in Entry.__slots__ if name != "hash"}
-            if (entry.seq, entry.previous, entry.hash) != (
-                expected_seq, previous, _hash({**fields, "kind": str(entry.kind)}),
-            ):  # fmt: skip
-                raise LedgerCorrupt(
-                    f"row {expected_seq} of the ledger does not continue the chain; restore the "
-                    "ledger from a backup that contains the newest published head."
-                )
-            key = (entry.release_id, entry.attempt)
-            known = attempts.get(key, Attempt(()))
-            if not RULES[entry.kind][1](known, entry.draw):
-                raise LedgerCorrupt(
-                    f"row {expected_seq} is a step that its release could not take; the ledger "
-                    "was not written by this program."
-                )
-            attempts[key] = Attempt((*known.entries, entry))
-            previous = hashes[entry.seq] = entry.hash
-        for head in published_heads:
-            if hashes.get(head.seq) != head.hash:
-                raise LedgerCorrupt(
-                    f"the ledger lacks the published head {head.seq}: it was restored from a "
-                    "backup that has forgotten spending. Restore a newer one."
-                )
-        return Head(len(hashes) - 1, previous)
-
-
-def _read(connection: sqlite3.Connection, where: str, *parameters: object) -> list[Entry]:
-    rows = connection.execute(f"select * from entries {where}", parameters)
-    try:
-        return [
-            Entry(
-                seq, at, Kind(kind), release_id, attempt, draw, json.loads(payload), previous, own
+        head = self.extend(Chain()).head
+        for lost in self.lacking(published_heads):
+            raise LedgerCorrupt(
+                f"the ledger lacks the published head {lost.seq}: it was restored from a "
+                "backup that has forgotten spending. Restore a newer one."
             )
-            for seq, at, kind, release_id, attempt, draw, payload, previous, own in rows
-        ]
-    except (ValueError, TypeError):
-        raise LedgerCorrupt(
-            "the ledger holds a row that this version cannot read; update hybriddp, or restore "
-            "the ledger from its newest backup."
-        ) from None
+        return head
 
 
-def _head(connection: sqlite3.Connection) -> Head:
-    row = connection.execute("select seq, hash from entries order by seq desc limit 1").fetchone()
-    return Head(*row) if row else Head(0, GENESIS)
-
-
-def _attempt(connection: sqlite3.Connection, release_id: str, attempt: int) -> Attempt:
-    return Attempt(
-        tuple(
-            _read(
-                connection, "where release_id = ? and attempt = ? order by seq", release_id, attempt
-            )
+def _require_allowed(known: Attempt, kind: Kind, release_id: str, attempt: int, draw: str) -> None:
+    rule, is_met = RULES[kind]
+    if not is_met(known, draw):
+        last = known.entries[-1].kind if known.entries else "no row"
+        raise IllegalStep(
+            f"{kind}{f' of draw {draw}' if draw else ''} needs {rule}; release {release_id}, "
+            f"attempt {attempt}, is at {last}."
         )
-    )
+
+
+def _look_again(connection: sqlite3.Connection, recheck: Recheck, date: datetime) -> None:
+    if not has_head(connection, recheck.since):
+        raise LedgerMoved("the ledger is another one than the decision was made on; decide again.")
+    recheck.check(read_rows(connection, recheck.since.seq, recheck.kinds), date)

@@ -5,8 +5,9 @@ of the texts it named are left out. A release ends PUBLISHED or WITHHELD, and a 
 one may be REVISED (other post-processing of the same draws) and WITHDRAWN later. It can be VOIDED
 only before its first draw has started: what was started is spent, whether or not it was finished.
 
-Three kinds of row are about people or everybody instead of a release: OPTED_OUT, OPTED_IN and
-ERASED name an account, POLICY sets the caps.
+Other rows are about people or everybody instead of a release: OPTED_OUT, OPTED_IN and ERASED name
+an account, POLICY sets the caps, FOUNDED says once with which keys the ledger is written, JUDGED
+that somebody learnt what a gate says of a log.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,12 +32,19 @@ class Kind(StrEnum):
     OPTED_OUT = "OPTED_OUT"
     OPTED_IN = "OPTED_IN"
     ERASED = "ERASED"
+    FOUNDED = "FOUNDED"
+    JUDGED = "JUDGED"
 
 
 # Rows that put something on the public shelf.
 PUBLICATIONS = (Kind.PUBLISHED, Kind.REVISED)
 # Rows that stand for themselves; each is its own "attempt" of no release.
 NOTES = (Kind.POLICY, Kind.OPTED_OUT, Kind.OPTED_IN, Kind.ERASED)
+# Rows that are written once for all, however often somebody tries: they share one "attempt".
+ONCE = (Kind.FOUNDED, Kind.JUDGED)
+ONCE_ATTEMPT = 0
+# Rows that name somebody's account.
+ABOUT_ACCOUNTS = (Kind.RESERVED, Kind.OPTED_OUT, Kind.OPTED_IN, Kind.ERASED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +154,8 @@ RULES: Mapping[Kind, tuple[str, Callable[[Attempt, str], bool]]] = {
         ),
     ),
     **{kind: ("a row of its own", lambda a, _: not a.entries) for kind in NOTES},
+    Kind.FOUNDED: ("a ledger that was not founded before", lambda a, _: not a.has(Kind.FOUNDED)),
+    Kind.JUDGED: ("a judgement that is new", lambda a, key: not a.has(Kind.JUDGED, key)),
     Kind.WITHDRAWN: (
         "a published release that was not withdrawn before",
         lambda a, _: a.has(Kind.PUBLISHED) and not a.has(Kind.WITHDRAWN),

@@ -8,6 +8,7 @@ import csv
 import gzip
 import hashlib
 import io
+import re
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,7 +17,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hybriddp.errors import HybridDPError
+from tasks.plain_paths import is_utf8
+from tasks.refusals import BadInput as BadInput
 
 # The first line must end within this many bytes.
 _HEADER_BYTES = 1 << 16
@@ -35,8 +37,7 @@ _PLAIN_TYPES = (
 )
 
 
-class BadInput(HybridDPError):
-    """A file cannot be used; the message says which, why and what to do."""
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_ .-]{0,39}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ def inspect(path: Path, texts: Iterable[str], what: str, numbers: Iterable[str] 
             raise BadInput(
                 f"{file} lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}; "
                 f"a {what} names its columns in its first line or schema. "
-                f"{_how_to_name(missing, texts, what)}"
+                f"{_columns_there(columns, wanted, dialect)}{_how_to_name(missing, texts, what)}"
             )
         if len({name.lower() for name in columns}) != len(columns):
             raise BadInput(
@@ -89,11 +90,25 @@ def inspect(path: Path, texts: Iterable[str], what: str, numbers: Iterable[str] 
     return Source(files, dialect, headers[files[0]])
 
 
+def _columns_there(columns: tuple[str, ...], wanted: Iterable[str], dialect: str) -> str:
+    """List the columns that exist, if it is certain that they are names.
+
+    A text file without a header has somebody's row in its place, and one with odd line ends has
+    rows behind it: only a line that holds a name which was asked for, and nothing but what looks
+    like names, is taken for a header.
+    """
+    are_names = all(_NAME.fullmatch(name) for name in columns)
+    is_header = dialect == "parquet" or (any(name in columns for name in wanted) and are_names)
+    return f"It has {', '.join(columns)}. " if is_header else ""
+
+
 def _how_to_name(missing: list[str], texts: tuple[str, ...], what: str) -> str:
     if what == "roster":
         return "A roster needs person and optin, and what --by names if that is given."
     if any(name in texts for name in missing):
-        return "Say with --columns if they have other names."
+        return (
+            "Say with --columns if they have other names, and time= there for a log without times."
+        )
     return "Name one that is there with --column."
 
 
@@ -111,6 +126,8 @@ def _files(path: Path, what: str) -> tuple[Path, ...]:
     except OSError as error:
         raise BadInput(f"{path} cannot be read ({error.strerror}).") from None
     for file in files:
+        if not is_utf8(file):
+            raise BadInput(f"{str(file)!r} has a name that is not UTF-8; rename the {what}.")
         try:
             with file.open("rb") as opened:
                 first = opened.read(1)

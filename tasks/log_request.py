@@ -16,6 +16,8 @@ from tasks.epochs import LAST, Epoch
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$")]
 Share = Annotated[float, Field(gt=0, lt=1)]
 
+TIMES_CHECKED, TIMES_MISSING = "checked", "not in the log"
+
 
 class Form(BaseModel):
     """Frozen, and deaf to unknown fields: Prefect's API lets them through, we do not."""
@@ -36,13 +38,15 @@ class PersonColumns(Form):
 
     person: str = Field("AnonID", description="The person's id.")
     optin: str | None = Field(None, description="Whether the person opted in, if the log says so.")
+    time: str | None = Field(
+        "QueryTime", description="When, in UTC if it does not say; empty if the log has no times."
+    )
 
 
 class LogColumns(PersonColumns):
     """Which column of a search log holds what."""
 
     query: str = Field("Query", description="The query as typed.")
-    time: str | None = Field("QueryTime", description="When; empty if the log has no times.")
     url: str = Field("ClickURL", description="The clicked url; an empty one means no click.")
 
 
@@ -63,6 +67,16 @@ class LogRequest(Form):
     )
     columns: PersonColumns = Field(PersonColumns(), description="The log's columns.")
     max_bad_row_share: float = Field(0.01, ge=0, le=1, description="More bad rows stop a release.")
+    max_outside_epoch_share: float = Field(
+        0.999,
+        ge=0,
+        le=1,
+        description="More rows of other epochs stop a release; a folder may hold years of them.",
+    )
+    exact_ids: bool = Field(
+        False,
+        description="Ids are exact tokens: Ab and ab, or 7 and 07, are two people and no mistake.",
+    )
     min_group_size: int = Field(2, ge=1, description="Smallest group that a release is made with.")
     sign_off: bool = Field(False, description="Wait for a person's approval before publishing.")
     new_attempt: bool = Field(False, description="After a burnt draw: pay again for a new attempt.")
@@ -78,8 +92,23 @@ class LogRequest(Form):
     @property
     def text_columns(self) -> tuple[str, ...]:
         """The columns that the log must have, and whose values need one spelling."""
-        named = (self.columns.person, self.columns.optin)
+        named = (self.columns.person, self.columns.optin, self.columns.time)
         return tuple(name for name in named if name)
+
+    @property
+    def times(self) -> str:
+        """Whether rows were seen to belong to the epoch, in words of the manifest."""
+        return TIMES_CHECKED if self.columns.time else TIMES_MISSING
+
+    @property
+    def first_columns(self) -> Mapping[str, str | None]:
+        """The columns as version 0.1.0 knew them, for the ids of its releases."""
+        return self.columns.model_dump(include={"person", "optin"})
+
+    @property
+    def key_column(self) -> str | None:
+        """The public column of the roster that there is a result for each value of, if any."""
+        return None
 
     @property
     def number_columns(self) -> tuple[str, ...]:
@@ -125,6 +154,17 @@ class SearchRequest(LogRequest):
     """One release from a log of searches."""
 
     columns: LogColumns = Field(LogColumns(), description="The log's columns.")
+    ignore_plan: bool = Field(
+        False, description="Pay although the plan expects that the list will be empty."
+    )
+    accept_collapse: bool = Field(
+        False, description="Publish although the list is empty, or has lost half of the last one."
+    )
+
+    @property
+    def first_columns(self) -> Mapping[str, str | None]:
+        """The columns as version 0.1.0 knew them, for the ids of its releases."""
+        return self.columns.model_dump()
 
     @property
     def text_columns(self) -> tuple[str, ...]:

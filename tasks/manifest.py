@@ -15,13 +15,13 @@ from hybriddp.package import canonical_json
 from tasks.groups import CLIENTS, HEADLIST, HISTOGRAM
 from tasks.ledger_rules import Entry, Kind
 from tasks.left_out import digest_of
+from tasks.manifest_form import FIRST_SCHEMA
 from tasks.measurements import load_measurement
 from tasks.postprocess import strategy_of
 from tasks.processing import cross_check_of, facts_of, published_listing
 from tasks.release_files import Tables
 from tasks.run import Release
 
-SCHEMA_VERSION = 2
 SIGNING_CONTEXT = b"hybriddp release manifest v1\n"
 SIGNATURE_BYTES = 64
 
@@ -52,10 +52,8 @@ class Content:
 def build_manifest(release: Release, publication: Entry, made: Content) -> dict[str, Any]:
     """Describe a publication; everything comes from the ledger and the measurements."""
     reserved, facts = release.reservation, publication.payload
-    created = datetime.fromisoformat(facts["created"])
-    expires = created + timedelta(days=facts["settings"]["valid_days"])
     return {
-        "schema_version": SCHEMA_VERSION,
+        "schema_version": version_of(facts),
         "product": reserved["product"],
         "locale": reserved["locale"],
         "epoch": reserved["epoch"],
@@ -65,7 +63,7 @@ def build_manifest(release: Release, publication: Entry, made: Content) -> dict[
         "sequence": facts["sequence"],
         "previous": facts["previous"],
         "created": facts["created"],
-        "expires": expires.isoformat(timespec="seconds"),
+        "expires": expiry_of(facts),
         "code_version": facts["code_version"],
         "parameters": reserved["parameters"],
         "cap": reserved["policy"],
@@ -82,6 +80,18 @@ def build_manifest(release: Release, publication: Entry, made: Content) -> dict[
         },
         **made.facts,
     }
+
+
+def expiry_of(publication: Mapping[str, Any]) -> str:
+    """Return until when a publication is valid, from what the ledger says of it."""
+    created = datetime.fromisoformat(publication["created"])
+    expires = created + timedelta(days=publication["settings"]["valid_days"])
+    return expires.isoformat(timespec="seconds")
+
+
+def version_of(publication: Mapping[str, Any]) -> int:
+    """Return the manifest's version of a publication; those of 0.1.0 do not say."""
+    return int(publication.get("schema_version", FIRST_SCHEMA))
 
 
 def head_list_facts(release: Release, tables: Tables) -> dict[str, Any]:

@@ -9,8 +9,11 @@ from typing import Any
 from hybriddp.amplification import Certified
 from hybriddp.mean_votes import Ballot
 from hybriddp.params import Budget
+from hybriddp.rounding import rounded_up
 from tasks.mean_estimates import MeanLaws, ballot_of
 
+# As many as tell all floating-point numbers apart.
+_ALL_DIGITS = 17
 # Parts of the clients who share what they know, against whom the guarantee is stated.
 COALITIONS = (Fraction(0), Fraction(1, 10), Fraction(1, 2))
 # How many people of both groups a key has.
@@ -40,7 +43,7 @@ def second_guarantee(
                 "coalition": f"{float(share):g}",
                 "epsilon_optin": _upwards(max(found.epsilon_trusted for found in proved)),
                 "epsilon_clients": _upwards(max(found.epsilon_local for found in proved)),
-                "delta": repr(float(budget.delta)),  # never rounded down
+                "delta": rounded_up(budget.delta, _ALL_DIGITS),
             }
         )
     return stated

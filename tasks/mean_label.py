@@ -6,6 +6,7 @@ from typing import Any
 
 from tasks.groups import SUMS, people_of
 from tasks.label import lifetime_promise, limits_of_the_promise, number_of
+from tasks.label_people import epoch_promise, membership_limits
 from tasks.policy import DELTA_UNITS, EPSILON_UNITS
 
 RULES = {
@@ -36,6 +37,7 @@ def write_label(facts: Mapping[str, Any]) -> str:
         "everybody, whatever else they know.",
         *_second(facts["second_guarantee"]),
         membership(parameters),
+        *epoch_promise(parameters),
         lifetime_promise(facts["cap"], "numbers and searches"),
         limits_of_the_promise("a person's number", "have one"),
         _intervals(facts),
@@ -79,11 +81,7 @@ def _coalition(share: str) -> str:
 
 def membership(parameters: Mapping[str, Any]) -> str:
     """Say who takes part, and what of that is not hidden."""
-    sentences = []
-    if parameters["optin"] != "roster":
-        sentences.append(
-            "Who takes part was read off the log, so being in the log at all is not protected."
-        )
+    sentences = membership_limits(parameters)
     if parameters.get("by"):
         sentences.append(
             f"Who belongs to which {parameters['by']} counts as public; how many do is published."

@@ -191,6 +191,7 @@ class MeanRequest(NumbersRequest, MeanSettings):
             "known_sd": None if self.known_sd is None else str(exact(self.known_sd, "known_sd")),
             "optin": self.optin_source,
             "rotation": self.rotation,
+            "times": self.times,
             "clients": "simulate",
         }
 

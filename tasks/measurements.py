@@ -1,14 +1,14 @@
 """Draw once, store, and return what was stored ever after.
 
-The order is the promise: the ledger says that a draw starts, then the noise is drawn, then the
-measurement is durable, then the ledger says that it is there. Whatever dies in between, nothing
+The order is the promise: the ledger says that a draw starts, then a witness beside the measurements
+says so too, then the noise is drawn, then the measurement is durable, then the ledger says that it
+is there. Whatever dies in between, nothing
 is drawn twice for one charge.
 """
 
 import hashlib
 import secrets
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,38 +17,19 @@ import pyarrow.parquet as pq
 
 from hybriddp.events import Event
 from tasks.events import to_json
-from tasks.groups import (
-    ANSWERS,
-    CLIENTS,
-    HEADLIST,
-    HISTOGRAM,
-    ITEM_GROUPS,
-    NUMBERS,
-    POINTS,
-    SQUARES,
-    SUMS,
-)
+from tasks.groups import MEASUREMENT_FILES
 from tasks.home import write_whole
-from tasks.ledger import LedgerCorrupt
+from tasks.ledger import LedgerCorrupt, LedgerMoved
 from tasks.ledger_rules import Kind
-from tasks.policy import Charge, current_policy
+from tasks.policy import Charge
 from tasks.refusals import BudgetRefused
 from tasks.run import Release
-from tasks.shelf import published_heads
+from tasks.window import may_start
+from tasks.witnesses import verified_head, write_draw_witness
 
 T = TypeVar("T")
 
-FILES = {
-    HEADLIST: "head_list_draw.parquet",
-    HISTOGRAM: "optin_histogram.parquet",
-    CLIENTS: "client_reports.parquet",
-    **{kind: f"{kind}_histogram.parquet" for kind in ITEM_GROUPS},
-    SUMS: "value_sums.parquet",
-    SQUARES: "squared_differences.parquet",
-    NUMBERS: "value_reports.parquet",
-    POINTS: "cluster_sums.parquet",
-    ANSWERS: "cluster_reports.parquet",
-}
+FILES = MEASUREMENT_FILES
 
 
 def draw_once(
@@ -74,17 +55,15 @@ def draw_together(
     state = run.state
     if all(state.has(Kind.DRAWN, group) for group in events):
         return {group: load_measurement(run, group) for group in events}
+    verified_head(run.home)
     for group, event in events.items():
         _require_unburnt(run, group)
         _require_reserved(run, group, event)
-        _require_counted(run, group)
         _require_undrawn(run, group)
+        may_start(run, group)
     counted = count()
     for group, event in events.items():
-        # The token makes this start ours alone: a second process that writes the same step has
-        # another token, and is refused instead of drawing too.
-        start = {"event": to_json(event), "token": secrets.token_hex(16)}
-        run.ledger.append(Kind.DRAW_STARTED, run.release_id, run.attempt, start, draw=group)
+        _start(run, group, event)
     files = {group: _to_bytes(table) for group, table in draw(counted).items()}
     for group, data in files.items():
         write_whole(measurement_path(run, group), data)
@@ -93,6 +72,27 @@ def draw_together(
         stored = {"file": name, "sha256": digest}
         run.ledger.append(Kind.DRAWN, run.release_id, run.attempt, stored, draw=group)
     return {group: load_measurement(run, group) for group in events}
+
+
+def _start(run: Release, group: str, event: Event) -> None:
+    """Put on record that a draw starts: in the ledger, then in a witness beside it."""
+    # The token makes this start ours alone: a second process that writes the same step has
+    # another token, and is refused instead of drawing too.
+    start = {"event": to_json(event), "token": secrets.token_hex(16)}
+    while True:
+        try:
+            row = run.ledger.append(
+                Kind.DRAW_STARTED,
+                run.release_id,
+                run.attempt,
+                start,
+                draw=group,
+                recheck=may_start(run, group),
+            )
+        except LedgerMoved:
+            continue
+        break
+    write_draw_witness(run.folder, row)
 
 
 def load_measurement(run: Release, group: str) -> pa.Table:
@@ -129,24 +129,8 @@ def _require_reserved(run: Release, group: str, event: Event) -> None:
         )
 
 
-def _require_counted(run: Release, group: str) -> None:
-    """Refuse to draw on a charge so old that the cap's window has forgotten it."""
-    ledger, reserved = run.ledger, run.state.find(Kind.RESERVED)
-    window_start = current_policy(ledger.entries()).window_start(ledger.now())
-    if reserved is None or datetime.fromisoformat(reserved.at) >= window_start:
-        return
-    # Devices keep their own accounts: a group without members was not charged here.
-    if reserved.payload["groups"][group]["members"] is not None:
-        raise BudgetRefused(
-            f"release {run.release_id} was reserved on {reserved.at}, before the cap's window "
-            "began: its people may have spent that budget since. Nothing was drawn; make another "
-            "epoch's release."
-        )
-
-
 def _require_undrawn(run: Release, group: str) -> None:
-    """Refuse to draw on a ledger that has forgotten draws or publications."""
-    run.ledger.verify(published_heads(run.home))
+    """Refuse to draw on a ledger that has forgotten this very draw."""
     path = measurement_path(run, group)
     if path.exists():
         raise LedgerCorrupt(

@@ -14,7 +14,7 @@ from tasks.ingest import load_log, require_unchanged, unread_warehouse
 from tasks.log_files import BadInput
 from tasks.number_request import COUNT, NumbersRequest
 from tasks.quality import Verdict
-from tasks.run import LogRun, roster_source
+from tasks.run import LogRun
 from tasks.spending import sealed_file
 
 # What the key is called if there is only one.
@@ -42,36 +42,38 @@ class CohortValues:
 def ingest(run: NumbersRun) -> None:
     """Load a log's numbers and the roster into the release's warehouse."""
     with unread_warehouse(run) as engine:
-        if engine is None:
-            return
-        numbers, columns = run.request.numbers, run.request.columns
-        uppers = [number.upper for number in numbers]
-        is_counted = [number.per_person == COUNT for number in numbers]
-        load_log(
-            engine,
-            run,
-            {
-                "person": columns.person,
-                "optin": columns.optin,
-                "numbers": run.request.number_columns,
-            },
-            lambda: engine.step("stg_log", sql="stg_numbers", uppers=uppers, is_counted=is_counted),
-        )
-        _load_keys(engine, run)
-        require_unchanged(run)
-        rules = [number.per_person for number in numbers]
-        engine.step("person_numbers", uppers=uppers, per_person=rules)
-        engine.step("log_metrics", sql="number_metrics", uppers=uppers)
+        if engine is not None:
+            load_numbers(engine, run)
+            require_unchanged(run)
+            engine.step("log_metrics", sql="number_metrics", uppers=_uppers(run))
+
+
+def load_numbers(engine: DuckDBEngine, run: NumbersRun) -> None:
+    """Fill the tables that the gate and the groups need."""
+    numbers, columns = run.request.numbers, run.request.columns
+    named = {
+        "person": columns.person,
+        "optin": columns.optin,
+        "searched_at": columns.time,
+        "numbers": run.request.number_columns,
+    }
+    is_counted = [number.per_person == COUNT for number in numbers]
+    load_log(engine, run, named, "stg_numbers", uppers=_uppers(run), is_counted=is_counted)
+    _load_keys(engine, run)
+    rules = [number.per_person for number in numbers]
+    engine.step("person_numbers", uppers=_uppers(run), per_person=rules)
+
+
+def _uppers(run: NumbersRun) -> list[float]:
+    return [number.upper for number in run.request.numbers]
 
 
 def _load_keys(engine: DuckDBEngine, run: NumbersRun) -> None:
     """Fill `member_keys`: which member belongs to which result."""
-    roster, by = roster_source(run.request), run.request.key_column
-    if roster is None or by is None:
+    if run.request.key_column is None:  # which needs a roster
         engine.step("member_keys", sql="one_key", key=EVERYBODY)
-        return
-    engine.read("raw_keys", roster, {"person": "person", "key": by})
-    engine.step("member_keys", max_bytes=_MAX_KEY_BYTES)
+    else:
+        engine.step("member_keys", max_bytes=_MAX_KEY_BYTES)
 
 
 def judge_log(run: NumbersRun) -> Verdict | None:

@@ -73,11 +73,6 @@ class NumbersRequest(LogRequest):
         return (*super().roster_columns, *((self.key_column,) if self.key_column else ()))
 
     @property
-    def key_column(self) -> str | None:
-        """The public column of the roster that there is a result for each value of, if any."""
-        return None
-
-    @property
     def optin_source(self) -> str:
         """Who counts as opted in, in words that name no person."""
         if self.roster is not None:

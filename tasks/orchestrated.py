@@ -5,6 +5,7 @@ freely: it is deterministic and costs nothing.
 """
 
 import functools
+import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -23,12 +24,16 @@ from hybriddp.errors import HybridDPError
 from tasks import artifacts, shelf, steps
 from tasks import reprocess as reprocessing
 from tasks.checks import Check
+from tasks.draws import leave_working_copy
 from tasks.home import Home, write_whole
 from tasks.keys import read_public_key
 from tasks.log_request import LogRequest
+from tasks.paid import saying_what_was_paid
 from tasks.publish import revise
+from tasks.reasons import StepFailed as StepFailed
+from tasks.reasons import reasoned
 from tasks.reprocess import ReprocessRequest
-from tasks.run import LogRun, Release, Run
+from tasks.run import LogRun, Release, Run, SearchRun
 from tasks.run import identify as identify_run
 from tasks.verify import verify_publication
 
@@ -47,10 +52,6 @@ _WAIT_SECONDS = 600
 announce: ContextVar[Announce | None] = ContextVar("announce", default=None)
 
 
-class StepFailed(HybridDPError):
-    """A step failed in a way that nobody foresaw; its message might quote private data."""
-
-
 def guarded(title: str, home: Home, function: Callable[[], R]) -> R:
     """Run a step; keep an unforeseen error's text in the private zone and raise only its class."""
     listener = announce.get()
@@ -63,8 +64,8 @@ def guarded(title: str, home: Home, function: Callable[[], R]) -> R:
         raise error.with_traceback(None) from None
     except Exception as error:
         moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
-        path = home.private / "failures" / f"{moment}.txt"
-        write_whole(path, traceback.format_exc().encode(), mode=0o600)
+        path = home.failures / f"{moment}.txt"
+        write_whole(path, traceback.format_exc().encode())
         raise StepFailed(
             f"{title}: failed with {type(error).__name__}. The details may quote private data; "
             f"they are in private/failures/{path.name} of the home."
@@ -100,10 +101,16 @@ def step(
         cache_policy=NO_CACHE,
         persist_result=False,
     )
+    @reasoned
     @functools.wraps(function)
     def run_step(run: S) -> Any:
-        with ledger_turn() if writes_ledger else nullcontext():
-            result = guarded(title, run.home, lambda: function(run))
+        try:
+            with saying_what_was_paid(run), ledger_turn() if writes_ledger else nullcontext():
+                result = guarded(title, run.home, lambda: function(run))
+        except BaseException:
+            if isinstance(run, LogRun):
+                leave_working_copy(run)
+            raise
         if show is not None:
             show(run)
         return result
@@ -132,6 +139,7 @@ def identification(find: Callable[[A, Home], L]) -> Callable[[A], L]:
     """Make the Prefect task that every release begins with, of what finds out which one it is."""
 
     @task(name="identify", cache_policy=NO_CACHE, persist_result=False)
+    @reasoned
     def identify(request: A) -> L:
         home = Home.open()
         # A retry days later must still mean the week that it was scheduled for.
@@ -143,8 +151,18 @@ def identification(find: Callable[[A, Home], L]) -> Callable[[A], L]:
     return identify
 
 
+def _check_inputs(run: LogRun) -> None:
+    steps.check_inputs(run, can_ask=deployment.id is not None or sys.stdin.isatty())
+
+
 def _judge_log(run: LogRun) -> None:
     artifacts.show_gate(run, steps.judge_log(run), "gate-raw-log")
+
+
+def _expect_a_list(run: SearchRun) -> None:
+    forecast = steps.expect_a_list(run)
+    if forecast is not None:
+        artifacts.show_words(run, "forecast", f"Before anybody pays: {forecast.words}.")
 
 
 def _judge_release(run: Run) -> None:
@@ -164,9 +182,11 @@ def _publish(run: Run) -> Any:
 
 
 identify = identification(identify_run)
+check_inputs = step("check inputs", _check_inputs)
 ingest = step("ingest", steps.ingest, artifacts.show_ingest)
 judge_log = step("judge the log", _judge_log)
 choose_cohorts = step("choose cohorts", steps.choose_cohorts, artifacts.show_cohorts)
+expect_a_list = step("predict the list", _expect_a_list)
 reserve = step("reserve budget", steps.reserve, artifacts.show_budget, writes_ledger=True)
 draw_head_list = step(
     "draw head list", steps.draw_head_list, artifacts.show_head_list_draw, writes_ledger=True
@@ -200,6 +220,7 @@ publish = step("publish", _publish, artifacts.show_publication, writes_ledger=Tr
 
 
 @task(name="find release", cache_policy=NO_CACHE, persist_result=False)
+@reasoned
 def find_release(request: ReprocessRequest) -> Release:
     """Find a published release."""
     home = Home.open()
@@ -207,12 +228,13 @@ def find_release(request: ReprocessRequest) -> Release:
 
 
 @task(name="judge and revise", cache_policy=NO_CACHE, persist_result=False)
+@reasoned
 def judge_and_revise(release: Release, request: ReprocessRequest) -> Path:
     """Judge the list with other settings, and publish it if it differs."""
 
     def work() -> Path:
         settings = reprocessing.settings_for(release, request)
-        verdict = reprocessing.judge(release, settings)
+        verdict = reprocessing.judge(release, settings, accept_collapse=request.accept_collapse)
         artifacts.show_gate(release, verdict, "gate-published-list")
         return revise(release, settings)
 
@@ -221,6 +243,7 @@ def judge_and_revise(release: Release, request: ReprocessRequest) -> Path:
 
 
 @task(name="find publications", cache_policy=NO_CACHE, persist_result=False)
+@reasoned
 def published_folders(release_id: str | None) -> list[Path]:
     """Return the folders to check: those of one release, or the newest of every product."""
     home = Home.open()
@@ -228,6 +251,7 @@ def published_folders(release_id: str | None) -> list[Path]:
 
 
 @task(name="check publication", cache_policy=NO_CACHE, persist_result=False, retries=2)
+@reasoned
 def check_publication(folder: Path) -> None:
     """Verify one publication, with the measurements that it was made from."""
     home = Home.open()

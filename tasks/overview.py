@@ -1,23 +1,24 @@
 """What the ledger adds up to: totals, the most charged person, the runway, one person's balance."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import pyarrow.compute as pc
 
-from hybriddp.accounting import compose_pld
-from hybriddp.events import Event
 from tasks.cohorts import account_of, stopped_accounts
-from tasks.engine import DuckDBEngine, open_memory
-from tasks.events import from_json
+from tasks.engine import open_memory
 from tasks.groups import people_of
 from tasks.home import Home
-from tasks.keys import Keyring
+from tasks.ids import id_form_of
+from tasks.keys import Keyring, open_for_writing
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Entry, Kind
-from tasks.policy import DELTA_UNITS, Charge, Policy, current_policy
+from tasks.policy import Charge, Policy, current_policy
 from tasks.run import live_reservations
 from tasks.spending import Spent, history, put_spending, total
+from tasks.witnesses import verified_head
+from tasks.worst_account import Worst, composed, drawn_events, worst_account
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Runway:
     asked: Charge | None  # what the newest release charged its most charged group
     fits_largest: int | None
     fits_newcomer: int | None
-    pld_epsilon: float | None
+    worst: Worst | None  # by PLD accounting, if that was asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +48,18 @@ class Balance:
 
 def runway(home: Home, *, with_pld: bool = False) -> Runway:
     """Add up what everybody has spent, and how many more releases like the newest one fit."""
-    entries, now = Ledger(home.ledger).entries(), Ledger.now()
+    entries, now = _checked(home)
     policy = current_policy(entries)
-    with open_memory() as engine:
+    with open_memory(home.spill) as engine:
         put_spending(engine, home, entries, policy, now)
         spending = engine.fetch("spending")
-        largest, pld = Charge(0, 0), None
+        largest, worst = Charge(0, 0), None
         if spending.num_rows:
             largest = Charge(
                 int(pc.max(spending["epsilon"]).as_py()), int(pc.max(spending["delta"]).as_py())
             )
-            if with_pld:
-                most = pc.index(spending["epsilon"], pc.max(spending["epsilon"])).as_py()
-                pld = _pld(engine, home, entries, spending["account"][most].as_py(), policy)
+        if with_pld:
+            worst = worst_account(engine, home, entries, policy)
     reservations = live_reservations(entries)
     asked = dearest(reservations[-1]) if reservations else None
     return Runway(
@@ -69,36 +69,59 @@ def runway(home: Home, *, with_pld: bool = False) -> Runway:
         asked,
         _fits(policy, largest, asked) if asked else None,
         _fits(policy, Charge(0, 0), asked) if asked else None,
-        pld,
+        worst,
     )
 
 
 def balance(home: Home, person: str) -> Balance:
     """Return one person's account."""
-    account = account_of(Keyring.open(home), person)
-    entries, now = Ledger(home.ledger).entries(), Ledger.now()
+    entries, now = _checked(home)
+    account = account_of(Keyring.open(home), person, id_form_of(entries))
     policy = current_policy(entries)
-    with open_memory() as engine:
+    with open_memory(home.spill) as engine:
         charges = history(engine, home, entries, account)
-        pld = _pld(engine, home, entries, account, policy)
+    events = drawn_events(entries)
+    places = [(spent.release_id, spent.attempt, spent.group) for spent in charges]
+    pld = composed([events[place] for place in places if place in events], policy)
     spent = total([charge for charge in charges if charge.at >= policy.window_start(now)])
     remaining = Charge(policy.cap.epsilon - spent.epsilon, policy.cap.delta - spent.delta)
     is_stopped = account in stopped_accounts(entries)
     return Balance(policy, charges, spent, remaining, is_stopped, pld)
 
 
+def _checked(home: Home) -> tuple[list[Entry], datetime]:
+    """Return the rows of a ledger that is whole, and its time: a sum over less would mislead."""
+    verified_head(home)
+    ledger = Ledger(home.ledger)
+    return ledger.entries(), ledger.moment()
+
+
+def policy_of(home: Home) -> Policy:
+    """Return the policy that holds, if the ledger is whole."""
+    return current_policy(_checked(home)[0])
+
+
+def is_known(home: Home, person: str) -> bool:
+    """Whether a person ever took part in a reservation; it is private."""
+    entries, _ = _checked(home)
+    account = account_of(Keyring.open(home), person, id_form_of(entries))
+    with open_memory(home.spill) as engine:
+        return bool(history(engine, home, entries, account))
+
+
 def set_membership(home: Home, person: str, kind: Kind) -> Entry:
     """Put on record that a person opts out, comes back, or is erased; the balance stays."""
-    account = account_of(Keyring.open(home), person)
-    return Ledger(home.ledger).note(kind, {}, subject=account.hex())
+    ledger = open_for_writing(home)
+    account = account_of(Keyring.open(home), person, id_form_of(ledger.entries()))
+    return ledger.note(kind, {}, subject=account.hex())
 
 
 def public_export(home: Home) -> dict[str, Any]:
     """Return what may leave the private zone: group totals and the chain, nothing about people."""
-    ledger = Ledger(home.ledger)
+    entries, _ = _checked(home)
     shown = (Kind.RESERVED, Kind.VOIDED, Kind.PUBLISHED, Kind.REVISED, Kind.WITHHELD)
     rows = []
-    for entry in ledger.entries():
+    for entry in entries:
         row: dict[str, Any] = {"seq": entry.seq, "previous": entry.previous, "hash": entry.hash}
         if entry.kind in (*shown, Kind.WITHDRAWN, Kind.DRAW_STARTED, Kind.DRAWN):
             row |= {
@@ -116,25 +139,8 @@ def public_export(home: Home) -> dict[str, Any]:
         if entry.kind is Kind.POLICY:
             row |= {"kind": str(entry.kind), "at": entry.at, "policy": entry.payload}
         rows.append(row)
-    head = ledger.head()
-    return {"schema_version": 1, "head": {"seq": head.seq, "hash": head.hash}, "entries": rows}
-
-
-def _pld(
-    engine: DuckDBEngine, home: Home, entries: list[Entry], account: bytes, policy: Policy
-) -> float:
-    """Return the tighter epsilon of one account's draws, at the cap's delta."""
-    events = {
-        (e.release_id, e.draw): from_json(e.payload["event"])
-        for e in entries
-        if e.kind is Kind.DRAW_STARTED
-    }
-    drawn: list[Event] = [
-        events[spent.release_id, spent.group]
-        for spent in history(engine, home, entries, account)
-        if (spent.release_id, spent.group) in events
-    ]
-    return compose_pld(drawn, policy.cap.delta / DELTA_UNITS) if drawn else 0.0
+    head = {"seq": entries[-1].seq, "hash": entries[-1].hash} if entries else None
+    return {"schema_version": 1, "head": head, "entries": rows}
 
 
 def dearest(reservation: Entry) -> Charge:

@@ -15,6 +15,7 @@ from hybriddp.errors import InvalidParameter
 from hybriddp.params import MAX_EPSILON, STRATEGIES, BlenderParams, exact
 from hybriddp.planner import N_REPLICATES, Prediction, predict
 from hybriddp.prior import Prior
+from hybriddp.rounding import rounded_down
 from hybriddp.setting import Setting
 from hybriddp.suggestion import CRITERION, Suggestion, suggest
 from tasks.log_request import Form, Share
@@ -196,7 +197,7 @@ def _why_rotation(rotated: Prediction | None, budget: BudgetPlan) -> str:
     if rotation is None:
         return (
             f"No rotation helps: one release already costs more than the cap {budget.cap}; take "
-            f"an epsilon of at most {affordable_epsilon(budget, 1):g}."
+            f"an epsilon of at most {rounded_down(affordable_epsilon(budget, 1))}."
         )
     turns = f"the cap {budget.cap} pays for {budget.turns} turns of a person"
     if rotation == 1:

@@ -97,9 +97,9 @@ def plan_budget(
     )
 
 
-def affordable_epsilon(plan: BudgetPlan, releases: int) -> float:
+def affordable_epsilon(plan: BudgetPlan, releases: int) -> Fraction:
     """Return the largest epsilon of which this many releases fit under the cap."""
-    return plan.cap.epsilon / EPSILON_UNITS / max(releases, 1)
+    return Fraction(plan.cap.epsilon, EPSILON_UNITS * max(releases, 1))
 
 
 def _fits(limit: Charge, charges: dict[str, Charge]) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from hybriddp.planner import Prediction, Quantity
+from hybriddp.rounding import rounded_up
 from tasks.plan import Plan
 from tasks.policy import Charge
 
@@ -85,7 +86,7 @@ def headline(plan: Plan) -> str:
     """Say in one sentence what to expect of the release as asked."""
     setting, asked = plan.asked.setting, plan.asked
     budget = setting.params.budget
-    promise = f"epsilon {float(budget.epsilon):g}, delta {float(budget.delta):g}"
+    promise = f"epsilon {rounded_up(budget.epsilon)}, delta {rounded_up(budget.delta)}"
     if asked.is_empty:
         return (
             f"Nothing would be listed: at {promise} a record needs {asked.threshold:.0f} noisy "

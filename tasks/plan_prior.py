@@ -4,25 +4,43 @@ A published folder is read as any consumer reads it. Nothing private is needed, 
 """
 
 import hashlib
-import json
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from hybriddp.calibration import prior_of_release
+from hybriddp.errors import HybridDPError
 from hybriddp.params import HIGH_UTILITY, BlenderParams
 from hybriddp.populations import POPULATIONS, study_rng
 from hybriddp.prior import Prior, shares_of
 from hybriddp.setting import Setting
 from tasks.log_files import BadInput
+from tasks.manifest_form import exact_number, fields, keyed, name, number, scalar, size, whole
+from tasks.reading import MAX_FILE_BYTES, Unreadable, is_text, parse_json, read_file
 from tasks.run import read_params
-from tasks.shelf import newest_folder, read_rows
+from tasks.shelf import list_rows, newest_folder
+from tasks.takedown import refuse_if_taken_down
 
 # The draw of a profile's urls: any other would do.
 _PROFILE_SEED = 1
 _READ = ("head_list.jsonl", "trends.jsonl")
 _USUAL_OPTIN = Fraction(1, 20)
+# The fields that a plan reads; `hybriddp verify` judges all of them.
+_USED = fields(
+    {
+        "release_id": name,
+        "epoch": name,
+        "blocked_queries": size,
+        "rows": fields({"trends": size}, size),
+        "masses": fields({"query_wildcards": keyed(is_text, number, 10_000)}, number),
+        "guarantees": keyed(name, fields({"people": size}, scalar), 20),
+        "parameters": fields(
+            {"epsilon": exact_number, "delta": exact_number, "rotation": whole(1, 10_000)}, scalar
+        ),
+    },
+    others=lambda _: True,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,43 +113,47 @@ def from_published(folder: Path, distinct_clicks: float = 1.0) -> PriorSource:
 
 def _terms(folder: Path, manifest: dict[str, Any]) -> tuple[BlenderParams, dict[str, int], int]:
     """Return the release's parameters, its groups' sizes, and its rotation."""
+    people = {group: terms["people"] for group, terms in manifest["guarantees"].items()}
     try:
-        people = {group: int(terms["people"]) for group, terms in manifest["guarantees"].items()}
-        parameters = manifest["parameters"]
-        return read_params(parameters), people, int(parameters.get("rotation", 1))
-    except (KeyError, TypeError, ValueError):
+        params = read_params(manifest["parameters"])
+    except (HybridDPError, TypeError):
         raise BadInput(f"{folder} has a manifest that this version cannot read.") from None
+    return params, people, manifest["parameters"]["rotation"]
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
+    refuse_if_taken_down(folder)
     try:
-        manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_bytes())
-    except (OSError, ValueError):
-        raise BadInput(f"{folder} is not the folder of a release: no manifest.json.") from None
+        manifest: dict[str, Any] = parse_json(read_file(folder, "manifest.json"), "manifest.json")
+    except Unreadable as error:
+        raise BadInput(f"{folder} is not the folder of a release: {error}") from None
     try:
         signed = {name: manifest["files"][name]["sha256"] for name in _READ}
     except (KeyError, TypeError):
         raise BadInput(f"{folder} holds no head list; plan from one, or --log-profile.") from None
-    for name, digest in signed.items():
+    for file, digest in signed.items():
         try:
-            is_same = hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
-        except OSError:
+            data = read_file(folder, file, MAX_FILE_BYTES)
+            is_same = hashlib.sha256(data).hexdigest() == digest
+        except Unreadable:
             is_same = False
         if not is_same:
             raise BadInput(
-                f"{folder / name} is not the file that the manifest describes; "
+                f"{folder / file} is not the file that the manifest describes; "
                 "`hybriddp verify` says more."
             )
+    if not _USED(manifest):
+        raise BadInput(f"{folder} has a manifest that this version cannot read.")
     return manifest
 
 
 def _queries(folder: Path, manifest: dict[str, Any]) -> tuple[list[float], list[list[float]]]:
     """Return the certain queries' probabilities, likeliest first, and their urls' shares."""
     urls: dict[str, list[float]] = {}
-    for row in read_rows(folder, "head_list"):
+    for row in list_rows(folder, "head_list"):
         urls.setdefault(row["query"], []).append(row["probability"])
     wildcards = manifest["masses"]["query_wildcards"]
-    rows = [row for row in read_rows(folder, "trends") if row["ci_low"] > 0]
+    rows = [row for row in list_rows(folder, "trends") if row["ci_low"] > 0]
     rows.sort(key=lambda row: -row["probability"])
     shares = [
         shares_of(urls.get(row["query"], []), wildcards.get(row["query"], 0.0)) for row in rows

@@ -1,11 +1,14 @@
 """The cap on what any person may spend: kept in the ledger, so that changing it is on record."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from typing import Any
 
 from hybriddp.errors import require
 from hybriddp.params import Budget, Number, exact
+from hybriddp.rounding import rounded_down, rounded_up
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Entry, Kind
 
@@ -14,6 +17,9 @@ EPSILON_UNITS = 10**9
 DELTA_UNITS = 10**18
 # A century: more is for life.
 _LONGEST_WINDOW = 36_525
+MAX_REFUSALS = 10
+# More promises nothing, and would not fit the ledger's whole numbers.
+_LARGEST_CAP = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +35,25 @@ class Charge:
         return cls(-(-budget.epsilon * EPSILON_UNITS // 1), -(-budget.delta * DELTA_UNITS // 1))
 
     def __str__(self) -> str:
-        return (
-            f"(epsilon {float(Fraction(self.epsilon, EPSILON_UNITS)):g}, "
-            f"delta {float(Fraction(self.delta, DELTA_UNITS)):g})"
-        )
+        return self._shown(rounded_up)
+
+    @property
+    def as_left(self) -> str:
+        """This as something that may still be spent: rounded down, not up."""
+        return self._shown(rounded_down)
+
+    def _shown(self, rounded: Callable[[Fraction], str]) -> str:
+        epsilon, delta = Fraction(self.epsilon, EPSILON_UNITS), Fraction(self.delta, DELTA_UNITS)
+        return f"(epsilon {rounded(epsilon)}, delta {rounded(delta)})"
+
+    def as_json(self, rounded: Callable[[Fraction], str] = rounded_up) -> dict[str, float | int]:
+        """Return the numbers for people, rounded, and the exact ones in the ledger's units."""
+        return {
+            "epsilon": float(rounded(Fraction(self.epsilon, EPSILON_UNITS))),
+            "delta": float(rounded(Fraction(self.delta, DELTA_UNITS))),
+            "epsilon_nano": self.epsilon,
+            "delta_atto": self.delta,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +62,24 @@ class Policy:
 
     cap: Charge = Charge(12 * EPSILON_UNITS, DELTA_UNITS // 10_000)
     window_days: int | None = None
+    max_refusals: int = MAX_REFUSALS  # verdicts on raw logs that no release follows, each epoch
 
     @classmethod
-    def of(cls, epsilon: Number, delta: Number, window_days: int | None) -> "Policy":
+    def of(
+        cls,
+        epsilon: Number,
+        delta: Number,
+        window_days: int | None,
+        max_refusals: int = MAX_REFUSALS,
+    ) -> "Policy":
         """Check and build a policy from what an operator typed."""
         exact_epsilon, exact_delta = exact(epsilon, "cap_epsilon"), exact(delta, "cap_delta")
-        require(exact_epsilon > 0, "cap_epsilon must be above 0", epsilon, "12 is the default")
+        require(
+            0 < exact_epsilon <= _LARGEST_CAP,
+            f"cap_epsilon must be above 0 and at most {_LARGEST_CAP}",
+            epsilon,
+            "12 is the default",
+        )
         require(0 <= exact_delta < 1, "cap_delta must be in [0, 1)", delta, "1e-4 is the default")
         require(
             window_days is None or 1 <= window_days <= _LONGEST_WINDOW,
@@ -54,18 +87,38 @@ class Policy:
             window_days,
             "leave it out for a cap for life",
         )
+        require(
+            0 <= max_refusals < 2**31,
+            "max_refusals must be a whole number of at least 0",
+            max_refusals,
+            f"{MAX_REFUSALS} is the default",
+        )
         # A cap is rounded down: the sum of charges never exceeds what was typed.
         cap = Charge(int(exact_epsilon * EPSILON_UNITS), int(exact_delta * DELTA_UNITS))
-        return cls(cap, window_days)
+        return cls(cap, window_days, max_refusals)
 
     def changed(
-        self, epsilon: Number | None, delta: Number | None, window_days: int | None
+        self,
+        epsilon: Number | None,
+        delta: Number | None,
+        window_days: int | None,
+        max_refusals: int | None = None,
     ) -> "Policy":
         """Return this policy with what is given put in; a window of 0 days means none."""
         return Policy.of(
             Fraction(self.cap.epsilon, EPSILON_UNITS) if epsilon is None else epsilon,
             Fraction(self.cap.delta, DELTA_UNITS) if delta is None else delta,
             self.window_days if window_days is None else window_days or None,
+            self.max_refusals if max_refusals is None else max_refusals,
+        )
+
+    @classmethod
+    def of_payload(cls, payload: Mapping[str, Any]) -> "Policy":
+        """Read what a row or a manifest holds."""
+        return cls(
+            Charge(payload["cap_epsilon_nano"], payload["cap_delta_atto"]),
+            payload["window_days"],
+            payload.get("max_refusals", MAX_REFUSALS),
         )
 
     @property
@@ -75,6 +128,7 @@ class Policy:
             "cap_epsilon_nano": self.cap.epsilon,
             "cap_delta_atto": self.cap.delta,
             "window_days": self.window_days,
+            "max_refusals": self.max_refusals,
         }
 
     def window_start(self, now: datetime) -> datetime:
@@ -95,11 +149,7 @@ def current_policy(entries: list[Entry]) -> Policy:
     """Return the policy that the newest POLICY row set, or the default."""
     for entry in reversed(entries):
         if entry.kind is Kind.POLICY:
-            payload = entry.payload
-            return Policy(
-                Charge(payload["cap_epsilon_nano"], payload["cap_delta_atto"]),
-                payload["window_days"],
-            )
+            return Policy.of_payload(entry.payload)
     return Policy()
 
 

@@ -160,7 +160,7 @@ def _write(release: Release, name: str, frame: pl.DataFrame | pl.Series) -> None
 
 
 def _read(release: Release, name: str) -> Estimate:
-    frame = pl.read_parquet(_path(release, name))
+    frame = pl.read_parquet(_path(release, name), glob=False)
     return Estimate(
         np.asarray(frame["probability"].to_numpy()), np.asarray(frame["variance"].to_numpy())
     )

@@ -56,3 +56,8 @@ def product_of(parameters: Mapping[str, Any]) -> Product:
 def is_head_list(parameters: Mapping[str, Any]) -> bool:
     """Whether these parameters make a head list, which is estimated in many steps."""
     return product_of(parameters) is head_list_product
+
+
+def has_lists(parameters: Mapping[str, Any]) -> bool:
+    """Whether a release names texts, and so may name none; means and clusters always are there."""
+    return product_of(parameters) in (head_list_product, zealous_product)

@@ -1,178 +1,197 @@
-"""Put a release on the public shelf: whole or not at all, signed, and the same bytes every time."""
+"""The public shelf: every change of it is decided on the ledger, inside one lock.
+
+Publishing, revising and withdrawing write a row and then let `settle` make the public zone say
+what the ledger says. So whoever comes after a crash, or finds files lost, mends the shelf.
+"""
 
 import json
-from collections.abc import Mapping
-from dataclasses import replace
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from hybriddp.package import canonical_json
-from tasks.home import Home, whole_directory, write_whole
-from tasks.keys import Keyring
-from tasks.ledger import Ledger, LedgerCorrupt, LedgerMoved
-from tasks.ledger_rules import PUBLICATIONS, Entry, Kind
+from tasks.collection import collection_id
+from tasks.home import Home, write_whole
+from tasks.ledger_rules import Entry, Kind
 from tasks.log_files import BadInput
-from tasks.manifest import build_manifest, code_version, manifest_bytes, signed_bytes
+from tasks.manifest import code_version, expiry_of
 from tasks.products import Settings, product_of
+from tasks.publication import (
+    folder_of,
+    put_on_shelf,
+    record,
+    record_again,
+    standing_of,
+    wanted_facts,
+)
+from tasks.refusals import BudgetRefused
 from tasks.run import Release
+from tasks.standing import Standing, folder_name
+from tasks.takedown import bury, notice_of
 
 
 def publish(release: Release, settings: Settings) -> Path:
     """Publish, or find what was published before; return the folder."""
-    return put_on_shelf(release, _record(release, Kind.PUBLISHED, settings, revision=1))
+    with changing_the_shelf(release):
+        stands = standing_publications(release)
+        newest = stands[-1] if stands else record(release, wanted_facts(release, settings))
+        _shelve(release, newest)
+    return published_folder(release)
 
 
 def revise(release: Release, settings: Settings) -> Path:
     """Publish other post-processing of the same draws; the same bytes make no revision."""
-    entries = [e for e in release.state.entries if e.kind in PUBLICATIONS]
-    if not entries:
-        raise BadInput(f"release {release.release_id} was never published; run it to its end.")
-    newest = entries[-1].payload
-    wanted = _settings(settings)
-    if (newest["settings"], newest["blocked"]) == (wanted, _blocked(release, settings)):
-        return put_on_shelf(release, entries[-1])
-    revision = newest["revision"] + 1
-    return put_on_shelf(release, _record(release, Kind.REVISED, settings, revision=revision))
+    with changing_the_shelf(release):
+        newest = _require_published(release)
+        form = product_of(release.reservation["parameters"]).SETTINGS
+        # As this version reads them: a setting that it added has its default.
+        as_before = form.model_validate(newest.payload["settings"]).model_dump(
+            exclude={"blocklist"}
+        )
+        facts = wanted_facts(release, settings)
+        if (as_before, newest.payload["blocked"]) != (facts["settings"], facts["blocked"]):
+            newest = record(release, facts, revision=newest.payload["revision"] + 1)
+        _shelve(release, newest)
+    return published_folder(release)
 
 
 def withhold(release: Release, reason: str) -> None:
     """Decide that a drawn release is never published."""
-    release.ledger.append(Kind.WITHHELD, release.release_id, release.attempt, {"reason": reason})
+    with changing_the_shelf(release):
+        release.ledger.append(
+            Kind.WITHHELD, release.release_id, release.attempt, {"reason": reason}
+        )
+        settle(release)
 
 
-def _record(release: Release, kind: Kind, settings: Settings, *, revision: int) -> Entry:
-    """Fix in the ledger what would otherwise differ from run to run."""
-    place = (release.reservation["product"], release.reservation["locale"])
-    draw = "" if kind is Kind.PUBLISHED else str(revision)
-    while True:
-        head = release.ledger.head()
-        there = release.state.find(kind, draw)
-        if there is not None:  # by an earlier run, or by one at the same time
-            return there
-        earlier = publications(release.home, *place)
-        payload = {
-            "created": release.ledger.now().isoformat(timespec="seconds"),
-            "sequence": earlier[-1].payload["sequence"] + 1 if earlier else 1,
-            "previous": folder_name(earlier[-1]) if earlier else None,
-            "revision": revision,
-            "code_version": code_version(),
-            "settings": _settings(settings),
-            "blocked": _blocked(release, settings),
-        }
-        try:
-            return release.ledger.append(
-                kind,
-                release.release_id,
-                release.attempt,
-                payload,
-                draw=draw,
-                expected_head=head,
+def withdraw(release: Release, reason: str) -> list[Path]:
+    """Take every publication of a release down, for good; return their folders."""
+    with release.home.locked("shelf"):
+        if not release.state.has(Kind.WITHDRAWN):
+            facts = {"reason": reason, "at": release.ledger.now().isoformat(timespec="seconds")}
+            release.ledger.append(Kind.WITHDRAWN, release.release_id, release.attempt, facts)
+        settle(release)
+    published = standing_of(release).of_release((release.release_id, release.attempt))
+    return [folder_of(release, publication) for publication in published]
+
+
+@contextmanager
+def changing_the_shelf(release: Release) -> Iterator[None]:
+    """Let one process at a time change the shelf; whatever is decided is read inside."""
+    with release.home.locked("shelf"):
+        refuse_closed(release)
+        yield
+
+
+def refuse_closed(release: Release) -> None:
+    """Refuse to publish what was withheld or withdrawn."""
+    for kind in (Kind.WITHHELD, Kind.WITHDRAWN):
+        if release.state.has(kind):
+            raise BudgetRefused(
+                f"release {release.release_id} was {kind.lower()}; it is not published again. "
+                "Make another epoch's release."
             )
-        except LedgerMoved:
-            continue
 
 
-def _settings(settings: Settings) -> dict[str, Any]:
-    return settings.model_dump(exclude={"blocklist"})
-
-
-def _blocked(release: Release, settings: Settings) -> list[str]:
-    return product_of(release.reservation["parameters"]).blocked(release, settings)
-
-
-def publications(home: Home, product: str, locale: str) -> list[Entry]:
-    """Return every publication of a product and locale, in the order of their sequence."""
-    entries = Ledger(home.ledger).entries()
-    places = {
-        (e.release_id, e.attempt): (e.payload["product"], e.payload["locale"])
-        for e in entries
-        if e.kind is Kind.RESERVED
-    }
-    return [
-        e
-        for e in entries
-        if e.kind in PUBLICATIONS and places[e.release_id, e.attempt] == (product, locale)
-    ]
-
-
-def folder_name(publication: Entry) -> str:
-    """Return the name of a publication's folder: the release, a later attempt, a revision."""
-    attempt, revision = publication.attempt, publication.payload["revision"]
-    return (
-        publication.release_id
-        + (f".a{attempt}" if attempt > 1 else "")
-        + (f".r{revision}" if revision > 1 else "")
-    )
+def standing_publications(release: Release) -> list[Entry]:
+    """Return the publications of a release that nothing took down, oldest first."""
+    return standing_of(release).standing((release.release_id, release.attempt))
 
 
 def published_folder(release: Release) -> Path:
-    """Return the folder of the first publication of a release."""
-    entry = release.state.find(Kind.PUBLISHED)
-    if entry is None:
+    """Return the folder of the newest publication of a release."""
+    return folder_of(release, _require_published(release))
+
+
+def _require_published(release: Release) -> Entry:
+    stands = standing_publications(release)
+    if not stands:
         raise BadInput(f"release {release.release_id} was never published; run it to its end.")
-    reserved = release.reservation
-    return release.home.shelf(reserved["product"], reserved["locale"]) / folder_name(entry)
+    return stands[-1]
 
 
-def put_on_shelf(release: Release, publication: Entry) -> Path:
-    """Make the folder of a publication appear, complete, and point to the newest one."""
-    reserved = release.reservation
-    shelf = release.home.shelf(reserved["product"], reserved["locale"])
-    folder = shelf / folder_name(publication)
-    files = publication_files(release, publication)
-    with release.home.locked("shelf"):
-        if folder.exists():
-            _require_same(folder, files)
-        else:
-            with whole_directory(folder) as partial:
-                for name, data in files.items():
-                    (partial / name).write_bytes(data)
-        point_to_newest(release.home, reserved["product"], reserved["locale"])
-    return folder
+def _shelve(release: Release, publication: Entry) -> None:
+    """Put a publication on the shelf, and the shelf in order.
+
+    A lost folder is made again, byte for byte; but not one of another version, whose words are
+    not ours: there must not be two signed manifests of one sequence. It becomes a revision.
+    """
+    is_lost = not folder_of(release, publication).exists()
+    if is_lost and publication.payload["code_version"] != code_version():
+        publication = record_again(release, publication)
+    put_on_shelf(release, publication)
+    settle(release)
 
 
-def publication_files(release: Release, publication: Entry) -> dict[str, bytes]:
-    """Return every file of a publication; only the signature needs a secret."""
-    product = product_of(release.reservation["parameters"])
-    made = product.content(release, publication.payload)
-    described = build_manifest(release, publication, made)
-    files = dict(made.files)
-    files["label.md"] = product.label(release, described).encode()
-    manifest = manifest_bytes(build_manifest(release, publication, replace(made, files=files)))
-    files["manifest.json"] = manifest
-    files["manifest.sig"] = Keyring.open(release.home).signing.sign(signed_bytes(manifest))
-    return files
-
-
-def _require_same(folder: Path, files: Mapping[str, bytes]) -> None:
-    for name, data in files.items():
-        path = folder / name
-        if not path.exists() or path.read_bytes() != data:
-            raise LedgerCorrupt(
-                f"{path} is not what these measurements and the ledger give; somebody changed it, "
-                "or another version of the program made it. Run `hybriddp verify` on the folder; "
-                "to make it again, remove the folder first."
+def settle(release: Release) -> None:
+    """Make the shelf of a release's product say what the ledger says; the caller has the lock."""
+    home, standing = release.home, standing_of(release)
+    shelf = home.shelf(release.reservation["product"], release.reservation["locale"])
+    for publication in standing.publications:
+        row = standing.taken_down_by(publication)
+        if row is not None:
+            facts = {"sequence": publication.payload["sequence"]}
+            bury(
+                home, shelf / folder_name(publication), notice_of(row, _about(standing, row, facts))
             )
+    _remove_packages(home, standing)
+    _point_to_newest(home, shelf, standing)
 
 
-def point_to_newest(home: Home, product: str, locale: str) -> None:
-    """Replace latest.json: the last publication that was not withdrawn and is on the shelf."""
-    shelf = home.shelf(product, locale)
-    for publication in reversed(publications(home, product, locale)):
-        folder = shelf / folder_name(publication)
-        if not (folder / "manifest.json").exists() or (folder / "withdrawn.json").exists():
+def _about(standing: Standing, row: Entry, facts: dict[str, Any]) -> dict[str, Any]:
+    reserved = standing.reservations[row.release_id, row.attempt].payload
+    return {name: reserved[name] for name in ("product", "locale", "epoch")} | facts
+
+
+def _remove_packages(home: Home, standing: Standing) -> None:
+    """Leave no package that nobody needs: of simulated clients, or of what was taken down."""
+    for key, reservation in standing.reservations.items():
+        folder = home.collection(collection_id(Release(home, *key)))
+        if not folder.exists():
             continue
-        manifest = json.loads((folder / "manifest.json").read_bytes())
-        latest = {
-            "schema_version": 1,
-            "release": folder.name,
-            "sequence": manifest["sequence"],
-            "epoch": manifest["epoch"],
-            "expires": manifest["expires"],
-        }
-        data = canonical_json(latest)
-        path = shelf / "latest.json"
-        if not path.exists() or path.read_bytes() != data:
-            write_whole(path, data)
+        row = standing.package_taken_down_by(key)
+        if reservation.payload["parameters"].get("clients") == "simulate":
+            shutil.rmtree(folder)
+        elif row is not None:
+            bury(home, folder, notice_of(row, _about(standing, row, {})))
+
+
+def _point_to_newest(home: Home, shelf: Path, standing: Standing) -> None:
+    """Replace latest.json, by a publication whose sequence is above all that it pointed to."""
+
+    def is_there(publication: Entry) -> bool:
+        return (shelf / folder_name(publication) / "manifest.json").exists()
+
+    pointer, newest = shelf / "latest.json", standing.newest(is_there)
+    _forget_gone(pointer, shelf)
+    if newest is None:
+        pointer.unlink(missing_ok=True)
         return
-    (shelf / "latest.json").unlink(missing_ok=True)
+    if newest != standing.last_latest:
+        # Readers who keep the highest sequence would refuse it: it is published again.
+        release = Release(home, newest.release_id, newest.attempt)
+        newest = record_again(release, newest)
+        put_on_shelf(release, newest)
+    payload = newest.payload
+    latest = {
+        "schema_version": 1,
+        "release": folder_name(newest),
+        "sequence": payload["sequence"],
+        "epoch": standing.epoch_of(newest),
+        "expires": expiry_of(payload),
+    }
+    data = canonical_json(latest)
+    if not pointer.exists() or pointer.read_bytes() != data:
+        write_whole(pointer, data)
+
+
+def _forget_gone(pointer: Path, shelf: Path) -> None:
+    """Remove a pointer to what is no release any more, before anything else can fail."""
+    try:
+        is_good = (shelf / json.loads(pointer.read_bytes())["release"] / "manifest.json").exists()
+    except (OSError, ValueError, KeyError, TypeError):
+        is_good = False
+    if not is_good:
+        pointer.unlink(missing_ok=True)

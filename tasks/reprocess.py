@@ -5,6 +5,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from hybriddp.errors import InvalidParameter
+from tasks.collapse import doubt_about
 from tasks.home import Home
 from tasks.ledger_rules import Kind
 from tasks.log_request import Form
@@ -17,8 +18,8 @@ from tasks.processing import (
     trim_head_list,
 )
 from tasks.products import Settings, is_head_list, product_of
-from tasks.publish import revise
-from tasks.quality import Verdict
+from tasks.publish import refuse_closed, revise
+from tasks.quality import GateRefused, Verdict
 from tasks.refusals import fields_at_fault
 from tasks.run import Release
 from tasks.withdraw import published_release
@@ -33,6 +34,7 @@ class ReprocessRequest(Form):
     max_bytes: int | None = None
     blocklist: Path | None = None
     min_agreement: float | None = None
+    accept_collapse: bool = False
 
 
 def settings_for(release: Release, request: ReprocessRequest) -> Settings:
@@ -40,7 +42,7 @@ def settings_for(release: Release, request: ReprocessRequest) -> Settings:
     publications = [
         entry for entry in release.state.entries if entry.kind in (Kind.PUBLISHED, Kind.REVISED)
     ]
-    changed = request.model_dump(exclude={"release_id"}, exclude_none=True)
+    changed = request.model_dump(exclude={"release_id", "accept_collapse"}, exclude_none=True)
     settings = {**publications[-1].payload["settings"], **changed}
     form = product_of(release.reservation["parameters"]).SETTINGS
     try:
@@ -55,14 +57,23 @@ def has_estimates(release: Release) -> bool:
     return is_head_list(release.reservation["parameters"])
 
 
-def judge(release: Release, settings: Settings) -> Verdict:
+def judge(release: Release, settings: Settings, *, accept_collapse: bool) -> Verdict:
     """Judge what would be published; raise GateRefused."""
-    return product_of(release.reservation["parameters"]).judge_release(release, settings)
+    verdict = product_of(release.reservation["parameters"]).judge_release(release, settings)
+    doubt = "" if accept_collapse else doubt_about(release, settings)
+    if doubt:
+        raise GateRefused(
+            f"release {release.release_id}: {doubt} Nothing was changed; if that is what you want, "
+            "say --accept-collapse (accept_collapse)."
+        )
+    return verdict
 
 
 def find(request: ReprocessRequest, home: Home) -> Release:
     """Find the release that is to be processed again."""
-    return published_release(home, request.release_id)
+    release = published_release(home, request.release_id)
+    refuse_closed(release)
+    return release
 
 
 def run_reprocess(request: ReprocessRequest, home: Home) -> Path:
@@ -76,5 +87,5 @@ def run_reprocess(request: ReprocessRequest, home: Home) -> Path:
         project_estimates(release)
         estimate_intervals(release)
         check_groups_agree(release)
-    judge(release, settings)
+    judge(release, settings, accept_collapse=request.accept_collapse)
     return revise(release, settings)

@@ -143,6 +143,7 @@ class ReleaseRequest(SearchRequest, PublishSettings):
             "max_records_client": params.max_records_client,
             "optin": self.optin_source,
             "rotation": self.rotation,
+            "times": self.times,
             "clients": self.clients,
         }
 

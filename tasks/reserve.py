@@ -2,7 +2,9 @@
 
 import os
 import secrets
+from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -23,13 +25,14 @@ from tasks.groups import (
     people_of,
 )
 from tasks.home import Home, sync_directory
-from tasks.ledger import Head, Ledger, LedgerMoved
+from tasks.keys import open_for_writing
+from tasks.ledger import Head, LedgerMoved, Recheck
 from tasks.ledger_rules import Entry, Kind
 from tasks.policy import Charge, Policy, current_policy
 from tasks.refusals import BudgetRefused
 from tasks.run import LogRun, full_release_id, require_free_epoch
-from tasks.shelf import published_heads
 from tasks.spending import file_digest, first_fit, history, put_spending, total
+from tasks.witnesses import verified_head
 
 _NAMES = {
     HEADLIST: "finding the list",
@@ -44,27 +47,59 @@ _NAMES = {
 }
 
 
+# Rows behind a decision that may make it another one.
+_MATTERS = (
+    Kind.RESERVED, Kind.VOIDED, Kind.POLICY, Kind.DRAW_STARTED, Kind.OPTED_OUT, Kind.ERASED,
+)  # fmt: skip
+
+
 def reserve(run: LogRun) -> None:
     """Charge everybody who takes part, in one row of the ledger, or nobody.
 
-    The decision is made on the ledger as it stands at one head, and is written only onto that
-    head: if anybody else wrote in between, it is made again.
+    The decision is made on the ledger as it stands at one head. The transaction that writes it
+    looks at the rows behind that head: if one of them matters, the decision is made again.
     """
     while not run.state.has(Kind.RESERVED):
-        head = run.ledger.verify(published_heads(run.home))
+        head = verified_head(run.home)
         with open_warehouse(run.home.warehouse(run.release_id)) as engine:
-            payload = _decide(engine, run, head)
-        try:
-            run.ledger.append(
-                Kind.RESERVED, run.release_id, run.attempt, payload, expected_head=head
-            )
-        except LedgerMoved:
-            continue
+            moment = run.ledger.moment()
+            payload = _decide(engine, run, head, moment)
+            recheck = Recheck(head, _MATTERS, partial(_decide_again, engine, payload, moment))
+            try:
+                run.ledger.append(
+                    Kind.RESERVED, run.release_id, run.attempt, payload, recheck=recheck
+                )
+            except LedgerMoved:
+                continue
 
 
-def _decide(engine: DuckDBEngine, run: LogRun, head: Head) -> dict[str, Any]:
+def _decide_again(
+    engine: DuckDBEngine,
+    payload: Mapping[str, Any],
+    moment: datetime,
+    rows: list[Entry],
+    date: datetime,
+) -> None:
+    """Raise LedgerMoved if a decision made at `moment` does not hold any more.
+
+    A draw that starts behind it moves a charge to another date, which matters to windows only.
+    Whoever leaves meanwhile matters if they were to take part.
+    """
+    left = (Kind.OPTED_OUT, Kind.ERASED)
+    harmless = left if payload["policy"]["window_days"] else (*left, Kind.DRAW_STARTED)
+    if date < moment or any(row.kind not in harmless for row in rows):
+        raise LedgerMoved("somebody was charged, or the cap changed, since the decision.")
+    accounts = [bytes.fromhex(row.draw) for row in rows if row.kind in left]
+    if accounts:
+        engine.put("left_meanwhile", pa.table({"account": pa.array(accounts, pa.binary())}))
+        engine.step("left_participants")
+        if engine.fetch("left_participants").num_rows:
+            raise LedgerMoved("somebody who was to take part has left since the decision.")
+
+
+def _decide(engine: DuckDBEngine, run: LogRun, head: Head, now: datetime) -> dict[str, Any]:
     entries = [entry for entry in run.ledger.entries() if entry.seq <= head.seq]
-    policy, now = current_policy(entries), run.ledger.now()
+    policy = current_policy(entries)
     require_free_epoch(run.request, run.release_id, entries)
     charges = {group: Charge.of(budget) for group, budget in run.request.prices().items()}
     put_spending(engine, run.home, entries, policy, now)
@@ -139,8 +174,8 @@ def _require_size(
     fits = str(Epoch.containing(run.epoch.kind, when)) if when else "never"
     raise BudgetRefused(
         f"{who} has fewer than {least} people who can afford the release. Cap {policy.cap}; the "
-        f"least charged of the others has spent {spent}; asked {asked}; remaining {remaining}. "
-        f"First epoch in which it fits: {fits}. Nobody was charged."
+        f"least charged of the others has spent {spent}; asked {asked}; remaining "
+        f"{remaining.as_left}. First epoch in which it fits: {fits}. Nobody was charged."
     )
 
 
@@ -162,7 +197,7 @@ def _seal(engine: DuckDBEngine, home: Home) -> str:
 
 def void_reservation(home: Home, release_id: str) -> int:
     """Give the newest reservation of a release back, of which nothing was drawn."""
-    ledger = Ledger(home.ledger)
+    ledger = open_for_writing(home)
     release_id = full_release_id(ledger, release_id)
     attempts = ledger.attempts(release_id)
     if not attempts:

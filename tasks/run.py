@@ -10,7 +10,7 @@ from hybriddp.params import BlenderParams
 from tasks.epochs import Epoch
 from tasks.groups import ALL_GROUPS
 from tasks.home import Home
-from tasks.keys import Keyring, make_keys
+from tasks.keys import Keyring, open_for_writing
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Attempt, Entry, Kind
 from tasks.log_files import BadInput, Source, inspect
@@ -156,29 +156,61 @@ def _require_opted_in_people_named(run: Run) -> None:
 
 
 def find_attempt(request: LogRequest, home: Home) -> tuple[str, int]:
-    """Return the release's id and attempt; refuse what would pay twice unasked."""
+    """Return the release's id and attempt; refuse what would pay twice unasked, or too early."""
     home.sweep()
-    make_keys(home)
-    release_id = release_id_of(request, home)
-    return release_id, _attempt_of(Ledger(home.ledger), release_id, request)
+    ledger, epoch = open_for_writing(home), Epoch.parse(request.epoch)
+    if not _has_reservation(request, ledger.entries()):
+        epoch.require_over(ledger.now())  # before anything is read
+    release_id = _known_id(request, home, ledger)
+    attempt = _attempt_of(ledger, release_id, request)
+    if not ledger.attempt(release_id, attempt).entries:
+        epoch.require_over(ledger.now())  # a replay may be of any epoch, a new draw may not
+    return release_id, attempt
+
+
+def _has_reservation(request: LogRequest, entries: list[Entry]) -> bool:
+    return any(e.kind is Kind.RESERVED and _slot(e) == _wanted(request) for e in entries)
+
+
+def _known_id(request: LogRequest, home: Home, ledger: Ledger) -> str:
+    """Return the id that the ledger knows the release by, else the one that it gets."""
+    current, first = release_ids_of(request, home)
+    if ledger.attempts(first) and not ledger.attempts(current):
+        return first
+    log_source(request)  # which may lack columns that version 0.1.0 did not ask for
+    return current
 
 
 def release_id_of(request: LogRequest, home: Home) -> str:
-    """Return the id of the release that these parameters and this very log make.
+    """Return the id of the release that these parameters and this very log make."""
+    log_source(request)
+    return release_ids_of(request, home)[0]
 
-    The digest of the log goes in, so the id is keyed: nobody outside can test a guessed log.
+
+def release_ids_of(request: LogRequest, home: Home) -> tuple[str, str]:
+    """Return the id of a release, and the one that version 0.1.0 gave it, which knew no times.
+
+    The digest of the log goes in, so ids are keyed: nobody outside can test a guessed log.
     """
-    roster = roster_source(request)
+    roster, texts = roster_source(request), [c for c in request.first_columns.values() if c]
+    log = inspect(request.log, texts, "log", numbers=request.number_columns)
+    parameters = request.measurement_parameters()
     identity: dict[str, Any] = {
         "product": request.product,
         "epoch": request.epoch,
         "locale": request.locale,
-        "parameters": request.measurement_parameters(),
+        "parameters": parameters,
         "columns": request.columns.model_dump(),
-        "log": log_source(request).digest().hex(),
+        "log": log.digest().hex(),
         "roster": roster.digest().hex() if roster else None,
     }
-    return Keyring.open(home).release.digest(canonical_json(identity))[:_ID_DIGITS]
+    first = identity | {
+        "parameters": {name: parameters[name] for name in parameters if name != "times"},
+        "columns": request.first_columns,
+    }
+    key = Keyring.open(home).release
+    current_id, first_id = (key.digest(canonical_json(i))[:_ID_DIGITS] for i in (identity, first))
+    return current_id, first_id
 
 
 def _attempt_of(ledger: Ledger, release_id: str, request: LogRequest) -> int:
@@ -210,10 +242,9 @@ def _attempt_of(ledger: Ledger, release_id: str, request: LogRequest) -> int:
 
 def require_free_epoch(request: LogRequest, release_id: str, entries: list[Entry]) -> None:
     """Refuse to pay unasked for an epoch that another release was paid for."""
-    wanted = (request.product, request.epoch, request.locale)
     for entry in live_reservations(entries):
-        slot = tuple(entry.payload[name] for name in ("product", "epoch", "locale"))
-        if slot == wanted and entry.release_id != release_id and not request.pay_again:
+        is_same = _slot(entry) == _wanted(request)
+        if is_same and entry.release_id != release_id and not request.pay_again:
             raise BudgetRefused(
                 f"epoch {request.epoch} of {request.product}/{request.locale} has release "
                 f"{entry.release_id} already, with other parameters or another log, and people "
@@ -225,6 +256,14 @@ def require_free_epoch(request: LogRequest, release_id: str, entries: list[Entry
 def collection_id(release: Release) -> str:
     """Return the id that reports name: a new attempt has a new list, and so a new id."""
     return release.release_id + (f"{release.attempt:04x}" if release.attempt > 1 else "")
+
+
+def _wanted(request: LogRequest) -> tuple[str, ...]:
+    return (request.product, request.epoch, request.locale)
+
+
+def _slot(reservation: Entry) -> tuple[str, ...]:
+    return tuple(reservation.payload[name] for name in ("product", "epoch", "locale"))
 
 
 def live_reservations(entries: list[Entry]) -> list[Entry]:

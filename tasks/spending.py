@@ -1,6 +1,7 @@
 """What every account has spent: the ledger's charges times the sealed participation files."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -10,6 +11,7 @@ import pyarrow as pa
 from tasks.engine import Engine
 from tasks.home import Home
 from tasks.ledger import LedgerCorrupt
+from tasks.ledger_chain import running_dates
 from tasks.ledger_rules import Entry, Kind
 from tasks.policy import Charge, Policy
 from tasks.run import live_reservations
@@ -23,6 +25,7 @@ class Spent:
     release_id: str
     group: str
     charge: Charge
+    attempt: int = 1
 
 
 def put_spending(
@@ -31,14 +34,19 @@ def put_spending(
     """Fill `spending`: for every account, the sum of its charges inside the policy's window."""
     inside = [
         (entry, group)
-        for entry, group, at in _dated_charges(entries)
+        for entry, group, at in dated_charges(entries)
         if at >= policy.window_start(now)
     ]
-    put_participation(engine, home, [entry for entry, _ in inside])
+    put_sums(engine, home, inside)
+
+
+def put_sums(engine: Engine, home: Home, counted: Sequence[tuple[Entry, str]]) -> None:
+    """Fill `spending` with the sums of these charges: groups of reservations."""
+    put_participation(engine, home, [entry for entry, _ in counted])
     charges = [
         (entry.payload["participation"], group, charge.epsilon, charge.delta)
-        for entry, group in inside
-        for charge in [_charge(entry, group)]
+        for entry, group in counted
+        for charge in [charge_of(entry, group)]
     ]
     files, groups, epsilons, deltas = zip(*charges, strict=True) if charges else ((), (), (), ())
     engine.put(
@@ -55,20 +63,26 @@ def put_spending(
     engine.step("spending")
 
 
-def _dated_charges(entries: list[Entry]) -> list[tuple[Entry, str, datetime]]:
+def dated_charges(entries: list[Entry]) -> list[tuple[Entry, str, datetime]]:
     """Return every reservation that counts, group by group, and when it is spent.
 
     A charge is as old as its draw, not as its reservation: a release that was reserved long ago
     and drawn today must not leave the window tomorrow.
     """
-    started = {
-        (e.release_id, e.attempt, e.draw): e.at for e in entries if e.kind is Kind.DRAW_STARTED
-    }
+    dates = running_dates(entries)
+    started = started_draws(entries)
     return [
-        (e, group, datetime.fromisoformat(started.get((e.release_id, e.attempt, group), e.at)))
+        (e, group, dates[started.get((e.release_id, e.attempt, group), e.seq)])
         for e in live_reservations(entries)
         for group in e.payload["groups"]
     ]
+
+
+def started_draws(entries: list[Entry]) -> dict[tuple[str, int, str], int]:
+    """Return the draws that were started, and the row of each start."""
+    return {
+        (e.release_id, e.attempt, e.draw): e.seq for e in entries if e.kind is Kind.DRAW_STARTED
+    }
 
 
 def put_participation(engine: Engine, home: Home, reservations: list[Entry]) -> None:
@@ -110,13 +124,14 @@ def history(engine: Engine, home: Home, entries: list[Entry], account: bytes) ->
     engine.step("account_groups", account=account)
     served = {(row["file"], row["cohort"]) for row in engine.fetch("account_groups").to_pylist()}
     return [
-        Spent(at, entry.release_id, group, _charge(entry, group))
-        for entry, group, at in _dated_charges(entries)
+        Spent(at, entry.release_id, group, charge_of(entry, group), entry.attempt)
+        for entry, group, at in dated_charges(entries)
         if (entry.payload["participation"], group) in served
     ]
 
 
-def _charge(entry: Entry, group: str) -> Charge:
+def charge_of(entry: Entry, group: str) -> Charge:
+    """Return what a reservation charges each member of a group."""
     terms = entry.payload["groups"][group]
     return Charge(terms["epsilon_nano"], terms["delta_atto"])
 

@@ -7,16 +7,20 @@ finds its work done does nothing, so a release can be run again from the start a
 from pathlib import Path
 
 from tasks.cohorts import choose_cohorts
+from tasks.collapse import require_a_word
 from tasks.collection import publish_package
 from tasks.draws import (
     discard_private_tables,
     draw_client_reports,
     draw_head_list,
     draw_optin_histogram,
+    leaving_no_copy,
 )
+from tasks.forecast import expect_a_list
 from tasks.head_list_product import judge_release
 from tasks.ingest import ingest, judge_log
 from tasks.left_out import settle_list
+from tasks.preflight import check_inputs
 from tasks.processing import (
     blend_estimates,
     check_groups_agree,
@@ -31,11 +35,11 @@ from tasks.reserve import reserve
 from tasks.run import Run
 
 __all__ = [
-    "blend_estimates", "check_groups_agree", "choose_cohorts", "denoise_reports",
+    "blend_estimates", "check_groups_agree", "check_inputs", "choose_cohorts", "denoise_reports",
     "discard_private_tables", "draw_client_reports", "draw_head_list", "draw_optin_histogram",
-    "estimate_intervals", "ingest", "judge_log", "judge_release", "measure_clients",
-    "project_estimates", "publish", "publish_package", "reserve", "run_release",
-    "settle_list", "trim_head_list",
+    "estimate_intervals", "expect_a_list", "ingest", "judge_log", "judge_release",
+    "measure_clients", "project_estimates", "publish", "publish_package", "require_a_word",
+    "reserve", "run_release", "settle_list", "trim_head_list",
 ]  # fmt: skip
 
 
@@ -47,11 +51,14 @@ def measure_clients(run: Run) -> bool:
     return True
 
 
+@leaving_no_copy
 def run_release(run: Run) -> Path | None:
     """Run every step in this process, without Prefect; None means: still collecting."""
+    check_inputs(run)
     ingest(run)
     judge_log(run)
     choose_cohorts(run)
+    expect_a_list(run)
     reserve(run)
     draw_head_list(run)
     settle_list(run)
@@ -69,4 +76,5 @@ def run_release(run: Run) -> Path | None:
     estimate_intervals(run)
     check_groups_agree(run)
     judge_release(run, run.request.settings)
+    require_a_word(run)
     return publish(run, run.request.settings)

@@ -1,40 +1,48 @@
 """Check a published release as a consumer or an auditor would: trust the key, nothing else."""
 
 import hashlib
-import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from tasks import verify_clusters, verify_head_list, verify_histograms, verify_means
-from tasks.checks import Check, VerificationFailed, read_file
+from hybriddp.errors import HybridDPError
+from tasks.checks import Check, VerificationFailed
 from tasks.groups import HEADLIST
 from tasks.home import Home
 from tasks.keys import is_signed
 from tasks.kmeans_request import STRATEGY as KMEANS
 from tasks.left_out import LEFT_OUT_FILE, LISTED, without
-from tasks.manifest import SCHEMA_VERSION, Words, code_version, signed_bytes
+from tasks.manifest import SIGNATURE_BYTES, Words, code_version, manifest_bytes, signed_bytes
+from tasks.manifest_form import Form, misfit
 from tasks.mean_request import STRATEGY as MEAN
 from tasks.measurements import FILES
+from tasks.reading import (
+    MAX_FILE_BYTES,
+    Unreadable,
+    parse_json,
+    parse_parquet,
+    parse_rows,
+    parse_twin,
+    read_file,
+)
+from tasks.takedown import NOTICE, SIGNATURE, ask_the_ledger, check_notice
 from tasks.zealous_request import STRATEGY as ZEALOUS
 
-# Every manifest has these; a product adds its own.
-_COMMON_FIELDS = {
-    "schema_version", "product", "locale", "epoch", "release_id", "attempt", "revision",
-    "sequence", "previous", "created", "expires", "code_version", "parameters", "cap",
-    "measurements", "ledger", "files",
-}  # fmt: skip
-_OWN = {"manifest.json", "manifest.sig"}
+_OWN = {"manifest.json", "manifest.sig", NOTICE, SIGNATURE}
+Tables = Mapping[str, pa.Table]
 
 
 class Verifier(Protocol):
     """What a kind of release adds to verification: a module with these names."""
 
-    FIELDS: set[str]
+    FIELDS: dict[str, Form]
+    PARAMETERS: dict[str, Form]
 
     def schemas(self, manifest: Mapping[str, Any]) -> dict[str, pa.Schema]:
         """Return the columns of every published table."""
@@ -42,7 +50,7 @@ class Verifier(Protocol):
     def groups(self, manifest: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the groups that have a measurement."""
 
-    def check_promise(self, folder: Path, manifest: Mapping[str, Any]) -> None:
+    def check_promise(self, manifest: Mapping[str, Any], tables: Tables) -> None:
         """See that what the manifest promises fits together; raise VerificationFailed."""
 
     def words(self, manifest: Mapping[str, Any]) -> Words:
@@ -52,20 +60,19 @@ class Verifier(Protocol):
         """Write the label that belongs to a manifest."""
 
     def recomputed_files(
-        self, folder: Path, manifest: Mapping[str, Any], measured: Mapping[str, pa.Table]
+        self, manifest: Mapping[str, Any], tables: Tables, measured: Tables
     ) -> dict[str, bytes]:
         """Return the data files that the measurements give; raise VerificationFailed."""
 
 
-_VERIFIERS: dict[str, Verifier] = {
-    ZEALOUS: verify_histograms,
-    MEAN: verify_means,
-    KMEANS: verify_clusters,
-}
+# Modules by name: checking one kind of release imports what that kind needs.
+_VERIFIERS = {ZEALOUS: "verify_histograms", MEAN: "verify_means", KMEANS: "verify_clusters"}
 
 
 def _verifier_of(manifest: Mapping[str, Any]) -> Verifier:
-    return _VERIFIERS.get(manifest["parameters"]["strategy"], verify_head_list)
+    name = _VERIFIERS.get(manifest["parameters"]["strategy"], "verify_head_list")
+    verifier: Verifier = import_module(f"tasks.{name}")
+    return verifier
 
 
 def verify_release(
@@ -83,21 +90,35 @@ def verify_release(
     """
     manifest = _signed_manifest(folder, public_key)
     checks = [Check("signature", "the manifest was signed with the trusted key")]
-    steps: list[Callable[[], str]] = [
-        lambda: _check_files(folder, manifest),
-        lambda: _check_tables(folder, manifest),
-        lambda: _check_promise(folder, manifest),
-        lambda: _check_sequence(manifest, min_sequence),
-        lambda: _check_dates(manifest, now or datetime.now(UTC), may_be_expired),
-        lambda: _check_not_withdrawn(folder),
-    ]
-    names = ["files", "tables", "promise", "sequence", "expiry", "not withdrawn"]
+    found = _Found(folder, manifest)
+    steps: dict[str, Callable[[], str]] = {
+        "files": found.check_files,
+        "tables": found.check_tables,
+        "promise": found.check_promise,
+        "sequence": lambda: _check_sequence(manifest, min_sequence),
+        "expiry": lambda: _check_dates(manifest, now or datetime.now(UTC), may_be_expired),
+        # Or its notice had been refused first.
+        "not withdrawn": lambda: "the publisher has not withdrawn it",
+    }
     if measurements is not None:
-        steps.append(lambda: _check_recomputed(folder, manifest, measurements))
-        names.append("recomputed")
-    for name, step in zip(names, steps, strict=True):
-        checks.append(Check(name, step()))
+        steps["recomputed"] = lambda: found.check_recomputed(measurements)
+    for name, step in steps.items():
+        checks.append(Check(name, _sure(name, step)))
     return manifest, checks
+
+
+def _sure(name: str, step: Callable[[], str]) -> str:
+    """Run a check; what it cannot follow has not been verified."""
+    try:
+        return step()
+    except (VerificationFailed, Unreadable) as error:
+        raise VerificationFailed(str(error)) from None
+    except (HybridDPError, ArithmeticError, LookupError, RuntimeError, TypeError, ValueError,
+            AttributeError, pa.ArrowException, MemoryError) as error:  # fmt: skip
+        raise VerificationFailed(
+            f"{name}: the release says something that no release of this kind says "
+            f"({type(error).__name__}); do not use it."
+        ) from None
 
 
 def verify_publication(home: Home, folder: Path, public_key: bytes) -> list[Check]:
@@ -107,8 +128,9 @@ def verify_publication(home: Home, folder: Path, public_key: bytes) -> list[Chec
 
 
 def own_measurements(home: Home, folder: Path, public_key: bytes) -> Path:
-    """Return where a home keeps the measurements that a signed manifest names."""
+    """Return where a home keeps the measurements of a release that its ledger lets stand."""
     manifest = _signed_manifest(folder, public_key)
+    ask_the_ledger(home, manifest)
     return home.measurement(manifest["release_id"], manifest["attempt"])
 
 
@@ -119,63 +141,131 @@ def _fail(message: str) -> VerificationFailed:
 def _signed_manifest(folder: Path, public_key: bytes) -> dict[str, Any]:
     if not folder.is_dir():
         raise _fail(f"{folder} is not the folder of a release.")
-    data, signature = read_file(folder, "manifest.json"), read_file(folder, "manifest.sig")
+    check_notice(folder, public_key)
+    try:
+        data = read_file(folder, "manifest.json")
+        signature = read_file(folder, "manifest.sig", SIGNATURE_BYTES)
+    except Unreadable as error:
+        raise _fail(str(error)) from None
     if not is_signed(public_key, signed_bytes(data), signature):
         raise _fail(
             "the signature does not fit the manifest and the key: the release was changed, or "
             "comes from somebody else. Do not use it."
         )
     try:
-        manifest = json.loads(data)
-        is_known = manifest["schema_version"] == SCHEMA_VERSION and (
-            set(manifest) == _COMMON_FIELDS | _verifier_of(manifest).FIELDS
-        )
-    except (ValueError, KeyError, TypeError):
-        is_known = False
+        manifest = parse_json(data, "manifest.json")
+        verifier = _verifier_of(manifest)
+        field = misfit(manifest, verifier.FIELDS, verifier.PARAMETERS)
+        # One spelling, without keys that are given twice or numbers that are none.
+        is_known = field is None and manifest_bytes(manifest) == data
+    except (Unreadable, LookupError, TypeError, AttributeError, RecursionError):
+        field, is_known = None, False
     if not is_known:
-        raise _fail("the manifest has a schema that this version does not know; update hybriddp.")
+        where = f" in {field}" if field else ""
+        raise _fail(
+            f"the manifest has a schema that this version does not know{where}; update hybriddp."
+        )
     return dict(manifest)
 
 
-def _check_files(folder: Path, manifest: Mapping[str, Any]) -> str:
-    listed = manifest["files"]
-    present = {path.name for path in folder.iterdir()}
-    extra = present - set(listed) - _OWN - {"withdrawn.json", "withdrawn.sig"}
-    if extra:
-        raise _fail(f"files that the manifest does not list: {', '.join(sorted(extra))}.")
-    for name, facts in listed.items():
-        data = read_file(folder, name)
-        if len(data) != facts["bytes"] or hashlib.sha256(data).hexdigest() != facts["sha256"]:
-            raise _fail(f"{name} is not the file that was signed; get the release again.")
-    return f"{len(listed)} files have the signed sizes and hashes"
+@dataclass
+class _Found:
+    """What a folder holds, read once: what was checked is what is used."""
 
+    folder: Path
+    manifest: Mapping[str, Any]
 
-def _check_tables(folder: Path, manifest: Mapping[str, Any]) -> str:
-    schemas = _verifier_of(manifest).schemas(manifest)
-    for stem, schema in schemas.items():
-        name, twin = f"{stem}.parquet", f"{stem}.jsonl"
-        table = pq.read_table(folder / name)
-        if table.schema.names != schema.names or table.schema.types != schema.types:
-            raise _fail(f"{name} has other columns than this version knows; update hybriddp.")
-        rows = [json.loads(line) for line in read_file(folder, twin).splitlines()]
-        if rows != table.to_pylist():
-            raise _fail(f"{name} and {twin} do not say the same.")
-        if table.num_rows != manifest["rows"][stem]:
-            raise _fail(f"{name} has another number of rows than the manifest says.")
-    return f"{len(schemas)} tables have their schema, and both forms of each say the same"
+    @cached_property
+    def verifier(self) -> Verifier:
+        """What this kind of release adds."""
+        return _verifier_of(self.manifest)
 
+    @cached_property
+    def files(self) -> dict[str, bytes]:
+        """Every file, with the size and hash that were signed."""
+        found = {}
+        for name, facts in self.manifest["files"].items():
+            data = read_file(self.folder, name, min(facts["bytes"], MAX_FILE_BYTES))
+            if len(data) != facts["bytes"] or hashlib.sha256(data).hexdigest() != facts["sha256"]:
+                raise _fail(f"{name} is not the file that was signed; get the release again.")
+            found[name] = data
+        return found
 
-def _check_promise(folder: Path, manifest: Mapping[str, Any]) -> str:
-    verifier = _verifier_of(manifest)
-    verifier.check_promise(folder, manifest)
-    if manifest["code_version"] != code_version():  # which may say the same in other words
-        return "guarantees follow from the parameters"
-    words = {group: _words_among(terms) for group, terms in manifest["guarantees"].items()}
-    if words != verifier.words(manifest):
-        raise _fail("the guarantees are not in the words of this kind of release.")
-    if read_file(folder, "label.md") != verifier.label(manifest).encode():
-        raise _fail("label.md does not say what the manifest promises.")
-    return "guarantees follow from the parameters, the label from both"
+    def file(self, name: str) -> bytes:
+        """Return one of the signed files."""
+        if name not in self.files:
+            raise _fail(f"{name} is missing among the signed files.")
+        return self.files[name]
+
+    def check_files(self) -> str:
+        """See that the signed files are there, and nothing else is."""
+        known = {*self.manifest["files"], *_OWN}
+        extra = {path.name for path in self.folder.iterdir()} - known
+        if extra:
+            shown = ", ".join(sorted(extra)[:5])
+            raise _fail(f"files that the manifest does not list: {shown}.")
+        return f"{len(self.files)} files have the signed sizes and hashes"
+
+    @cached_property
+    def tables(self) -> dict[str, pa.Table]:
+        """Every published table, which both of its forms say."""
+        found = {}
+        for stem, schema in self.verifier.schemas(self.manifest).items():
+            name, twin = f"{stem}.parquet", f"{stem}.jsonl"
+            data = self.file(twin)
+            rows = parse_rows(data, twin)
+            table = parse_twin(self.file(name), name, schema, rows, len(data))
+            if table.schema.types != schema.types:
+                raise _fail(f"{name} has other columns than this version knows; update hybriddp.")
+            if rows != table.to_pylist():
+                raise _fail(f"{name} and {twin} do not say the same.")
+            if table.num_rows != self.manifest["rows"].get(stem):
+                raise _fail(f"{name} has another number of rows than the manifest says.")
+            found[stem] = table
+        return found
+
+    def check_tables(self) -> str:
+        """See that the tables have their columns, and that both forms agree."""
+        return f"{len(self.tables)} tables have their schema, and both forms of each say the same"
+
+    def check_promise(self) -> str:
+        """See that what is promised follows from the parameters, and the label from both."""
+        manifest, verifier = self.manifest, self.verifier
+        verifier.check_promise(manifest, self.tables)
+        if manifest["code_version"] != code_version():  # which may say the same in other words
+            return "guarantees follow from the parameters"
+        words = {group: _words_among(terms) for group, terms in manifest["guarantees"].items()}
+        if words != verifier.words(manifest):
+            raise _fail("the guarantees are not in the words of this kind of release.")
+        if self.file("label.md") != verifier.label(manifest).encode():
+            raise _fail("label.md does not say what the manifest promises.")
+        return "guarantees follow from the parameters, the label from both"
+
+    def check_recomputed(self, measurements: Path) -> str:
+        """Make the tables again from the noisy measurements."""
+        measured = {}
+        for group in self.verifier.groups(self.manifest):
+            data = read_file(measurements, FILES[group], MAX_FILE_BYTES)
+            if hashlib.sha256(data).hexdigest() != self.manifest["measurements"].get(group):
+                raise _fail(f"{FILES[group]} is not the measurement that the manifest names.")
+            measured[group] = parse_parquet(data, FILES[group])
+        if LISTED in self.manifest["measurements"]:
+            data = read_file(measurements, LEFT_OUT_FILE)
+            if hashlib.sha256(data).hexdigest() != self.manifest["measurements"][LISTED]:
+                raise _fail(f"{LEFT_OUT_FILE} is not the decision that the manifest names.")
+            left_out = parse_json(data, LEFT_OUT_FILE)["left_out"]
+            measured[HEADLIST] = without(measured[HEADLIST], left_out)
+        again = self.verifier.recomputed_files(self.manifest, self.tables, measured)
+        for name, data in again.items():
+            # Parquet's bytes depend on the writer's version; its rows do not.
+            same = (
+                parse_parquet(data, name).equals(self.tables[name.removesuffix(".parquet")])
+                if name.endswith(".parquet")
+                else data == self.file(name)
+            )
+            if not same:
+                raise _fail(f"{name} is not what the measurements give; it was altered.")
+        return "the tables are what the noisy measurements give"
 
 
 def _words_among(terms: Mapping[str, Any]) -> dict[str, Any]:
@@ -198,33 +288,3 @@ def _check_dates(manifest: Mapping[str, Any], now: datetime, may_be_expired: boo
             return f"expired on {manifest['expires']}, which was not asked about"
         raise _fail(f"the release expired on {manifest['expires']}; get a newer one.")
     return f"valid until {manifest['expires']}"
-
-
-def _check_not_withdrawn(folder: Path) -> str:
-    if (folder / "withdrawn.json").exists():
-        raise _fail("the publisher has withdrawn this release; get another one.")
-    return "the publisher has not withdrawn it"
-
-
-def _check_recomputed(folder: Path, manifest: Mapping[str, Any], measurements: Path) -> str:
-    verifier, tables = _verifier_of(manifest), {}
-    for group in verifier.groups(manifest):
-        data = read_file(measurements, FILES[group])
-        if hashlib.sha256(data).hexdigest() != manifest["measurements"].get(group):
-            raise _fail(f"{FILES[group]} is not the measurement that the manifest names.")
-        tables[group] = pq.read_table(pa.BufferReader(data))
-    if LISTED in manifest["measurements"]:
-        data = read_file(measurements, LEFT_OUT_FILE)
-        if hashlib.sha256(data).hexdigest() != manifest["measurements"][LISTED]:
-            raise _fail(f"{LEFT_OUT_FILE} is not the decision that the manifest names.")
-        tables[HEADLIST] = without(tables[HEADLIST], json.loads(data)["left_out"])
-    for name, data in verifier.recomputed_files(folder, manifest, tables).items():
-        # Parquet's bytes depend on the writer's version; its rows do not.
-        same = (
-            pq.read_table(pa.BufferReader(data)).equals(pq.read_table(folder / name))
-            if name.endswith(".parquet")
-            else data == read_file(folder, name)
-        )
-        if not same:
-            raise _fail(f"{name} is not what the measurements give; it was altered.")
-    return "the tables are what the noisy measurements give"

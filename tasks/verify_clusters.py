@@ -1,11 +1,9 @@
 """Are published clusters what their measurements give? From public facts alone."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from hybriddp.errors import HybridDPError
 from tasks.checks import VerificationFailed, require_prices
@@ -15,8 +13,28 @@ from tasks.kmeans_label import write_label
 from tasks.kmeans_product import SCHEMAS, WORDS, build_tables, describe, files_of, judged_facts
 from tasks.kmeans_request import prices_of
 from tasks.manifest import Words
+from tasks.manifest_form import (
+    Form,
+    exact_number,
+    fields,
+    keyed,
+    listed,
+    name,
+    one_of,
+    short,
+    whole,
+)
+from tasks.mean_label import RULES
 
-FIELDS = {"guarantees", "noise", "decimals", "rows"}
+FIELDS: dict[str, Form] = {"noise": keyed(name, short, 10), "decimals": whole(0, 12)}
+_POINT = fields({"column": short, "per_person": one_of(*RULES), "upper": exact_number})
+PARAMETERS: dict[str, Form] = {
+    "points": lambda points: listed(_POINT, 16)(points) and len(points) > 0,
+    "grid": whole(1, 2**20),
+    "n_clusters": whole(1, 100),
+    "n_iterations": whole(1, 50),
+    "debias": one_of(True, False),
+}
 
 
 def schemas(manifest: Mapping[str, Any]) -> dict[str, pa.Schema]:
@@ -29,10 +47,9 @@ def groups(manifest: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(prices_of(manifest["parameters"]))
 
 
-def check_promise(folder: Path, manifest: Mapping[str, Any]) -> None:
+def check_promise(manifest: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> None:
     """See that parameters, guarantees, noise and rows say one thing."""
     parameters = manifest["parameters"]
-    tables = {name: pq.read_table(folder / f"{name}.parquet") for name in SCHEMAS}
     try:
         prices = prices_of(parameters)
         described = describe(parameters)
@@ -57,7 +74,7 @@ def label(manifest: Mapping[str, Any]) -> str:
 
 
 def recomputed_files(
-    folder: Path, manifest: Mapping[str, Any], measured: Mapping[str, pa.Table]
+    manifest: Mapping[str, Any], tables: Mapping[str, pa.Table], measured: Mapping[str, pa.Table]
 ) -> dict[str, bytes]:
     """Walk from the first centres to the last ones again."""
     parameters, decimals = manifest["parameters"], manifest["decimals"]

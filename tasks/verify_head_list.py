@@ -1,24 +1,53 @@
 """Is a published head list what its measurements give? From public facts alone."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tasks.checks import VerificationFailed, require_prices
 from tasks.groups import groups_of, prices_of
 from tasks.label import write_label
 from tasks.manifest import Words, describe_check, head_list_words
+from tasks.manifest_form import (
+    Form,
+    exact_number,
+    fields,
+    keyed,
+    number,
+    one_of,
+    short,
+    size,
+    whole,
+)
 from tasks.postprocess import publish_levels, strategy_of
 from tasks.postprocess_common import Facts
+from tasks.reading import is_text
 from tasks.release_files import HEAD_LIST, TRENDS, Tables, build_tables
 from tasks.run import read_params
 
-FIELDS = {
-    "guarantees", "interval_method", "cross_check", "decimals", "rows", "masses", "blocked_queries",
-}  # fmt: skip
+FIELDS: dict[str, Form] = {
+    "interval_method": short,
+    "cross_check": fields(
+        {"records": size, "chi_square": short, "p_value": short, "suspicious_records": size}
+    ),
+    "decimals": whole(0, 12),
+    "masses": fields(
+        {
+            "query_wildcards": keyed(is_text, number, 10_000),
+            "other_records": number,
+            "other_queries": number,
+        }
+    ),
+    "blocked_queries": size,
+}
+PARAMETERS: dict[str, Form] = {
+    "max_head_size": whole(1, 10_000),
+    "headlist_user_fraction": exact_number,
+    "query_budget_fraction": exact_number,
+    "max_records_client": whole(1, 1_000),
+    "clients": one_of("simulate", "reports"),
+}
 
 
 def schemas(manifest: Mapping[str, Any]) -> dict[str, pa.Schema]:
@@ -31,7 +60,7 @@ def groups(manifest: Mapping[str, Any]) -> tuple[str, ...]:
     return groups_of(read_params(manifest["parameters"]))
 
 
-def check_promise(folder: Path, manifest: Mapping[str, Any]) -> None:
+def check_promise(manifest: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> None:
     """See that the guarantees are what the parameters cost."""
     require_prices(manifest, prices_of(read_params(manifest["parameters"])))
 
@@ -48,10 +77,10 @@ def label(manifest: Mapping[str, Any]) -> str:
 
 
 def recomputed_files(
-    folder: Path, manifest: Mapping[str, Any], measured: Mapping[str, pa.Table]
+    manifest: Mapping[str, Any], tables: Mapping[str, pa.Table], measured: Mapping[str, pa.Table]
 ) -> dict[str, bytes]:
     """Do the whole post-processing again; compare what is no file, return what is."""
-    published = set(pq.read_table(folder / "trends.parquet")["query"].to_pylist())
+    published = set(tables["trends"]["query"].to_pylist())
     facts = _facts(manifest)
     again = recompute(manifest, measured, published)
     if describe_check(strategy_of(facts).cross_check(measured, facts)) != manifest["cross_check"]:

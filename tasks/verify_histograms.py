@@ -1,27 +1,55 @@
 """Are published histograms what their measurements give? From public facts alone."""
 
 from collections.abc import Mapping
-from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from hybriddp.errors import HybridDPError
+from hybriddp.events import INDISTINGUISHABLE, PROBABILISTIC
 from hybriddp.params import Budget
+from hybriddp.search_log import ITEM_KINDS
 from tasks.checks import VerificationFailed, require_prices
 from tasks.manifest import Words
+from tasks.manifest_form import Form, fields, keyed, listed, one_of, short, size, whole
 from tasks.zealous_label import write_label
-from tasks.zealous_product import build_table, describe, files_of, histogram_words, schema_of
+from tasks.zealous_product import (
+    build_table,
+    count_column,
+    describe,
+    files_of,
+    histogram_words,
+    schema_of,
+)
 from tasks.zealous_request import ITEM_COLUMNS, part_of
 
-FIELDS = {"guarantees", "histograms", "rows", "blocked_items"}
+FIELDS: dict[str, Form] = {
+    "histograms": keyed(
+        one_of(*ITEM_KINDS),
+        fields(
+            {
+                "noise_scale": short,
+                "first_threshold": size,
+                "threshold": size,
+                "margin_95": size,
+                "leak": short,
+            }
+        ),
+        len(ITEM_KINDS),
+    ),
+    "blocked_items": size,
+}
+_kinds = listed(one_of(*ITEM_KINDS), len(ITEM_KINDS))
+PARAMETERS: dict[str, Form] = {
+    "histograms": lambda kinds: _kinds(kinds) and 0 < len(kinds) == len(set(kinds)),
+    "relaxation": one_of(PROBABILISTIC, INDISTINGUISHABLE),
+    "items_per_user": whole(1, 1_000),
+}
 
 
 def schemas(manifest: Mapping[str, Any]) -> dict[str, pa.Schema]:
     """Return the columns of every published table."""
-    return {kind: schema_of(kind) for kind in groups(manifest)}
+    return {kind: schema_of(kind, manifest["schema_version"]) for kind in groups(manifest)}
 
 
 def groups(manifest: Mapping[str, Any]) -> tuple[str, ...]:
@@ -29,11 +57,11 @@ def groups(manifest: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(manifest["parameters"]["histograms"])
 
 
-def check_promise(folder: Path, manifest: Mapping[str, Any]) -> None:
+def check_promise(manifest: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> None:
     """See that parameters, guarantees, noise, thresholds and rows say one thing."""
     parameters, guarantees = manifest["parameters"], manifest["guarantees"]
     try:
-        whole = Budget(Fraction(parameters["epsilon"]), Fraction(parameters["delta"]))
+        whole = Budget(parameters["epsilon"], parameters["delta"])
         part = part_of(whole, len(parameters["histograms"]))
         described = describe(
             parameters,
@@ -45,8 +73,8 @@ def check_promise(folder: Path, manifest: Mapping[str, Any]) -> None:
     if described != manifest["histograms"]:
         raise VerificationFailed("noise and thresholds are not those that keep the promise.")
     for kind, terms in described.items():
-        users = pq.read_table(folder / f"{kind}.parquet")["users"].to_pylist()
-        if min(users, default=terms["threshold"] + 1) <= terms["threshold"]:
+        counts = tables[kind][count_column(manifest["schema_version"])].to_pylist()
+        if min(counts, default=terms["threshold"] + 1) <= terms["threshold"]:
             raise VerificationFailed(f"{kind}.parquet shows an item at or below its threshold.")
 
 
@@ -61,25 +89,26 @@ def label(manifest: Mapping[str, Any]) -> str:
 
 
 def recomputed_files(
-    folder: Path, manifest: Mapping[str, Any], measured: Mapping[str, pa.Table]
+    manifest: Mapping[str, Any], tables: Mapping[str, pa.Table], measured: Mapping[str, pa.Table]
 ) -> dict[str, bytes]:
     """Build the histograms again, without what was blocked; compare what is no file."""
-    blocked = _missing_texts(folder, measured)
-    tables = {kind: build_table(kind, table, blocked) for kind, table in measured.items()}
+    blocked, version = _missing_texts(tables, measured), manifest["schema_version"]
+    again = {kind: build_table(kind, table, blocked, version) for kind, table in measured.items()}
     n_measured = sum(table.num_rows for table in measured.values())
-    n_blocked = n_measured - sum(table.num_rows for table in tables.values())
+    n_blocked = n_measured - sum(table.num_rows for table in again.values())
     if n_blocked != manifest["blocked_items"]:
         raise VerificationFailed("items are missing beyond those that were blocked.")
-    return files_of(tables)
+    return files_of(again)
 
 
-def _missing_texts(folder: Path, measured: Mapping[str, pa.Table]) -> frozenset[str]:
+def _missing_texts(
+    tables: Mapping[str, pa.Table], measured: Mapping[str, pa.Table]
+) -> frozenset[str]:
     """Return what was measured and is published nowhere: blocked queries, or something is wrong."""
     there, shown = set[str](), set[str]()
     for kind, table in measured.items():
-        published = pq.read_table(folder / f"{kind}.parquet")
         for name in ITEM_COLUMNS[kind]:
             if name != "url":
                 there |= set(table[name].to_pylist())
-                shown |= set(published[name].to_pylist())
+                shown |= set(tables[kind][name].to_pylist())
     return frozenset(there - shown)

@@ -1,19 +1,30 @@
 """Are published means what their measurements give? From public facts alone."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from hybriddp.errors import HybridDPError
 from tasks.checks import VerificationFailed, require_prices
 from tasks.groups import NUMBERS, SUMS
 from tasks.manifest import Words
+from tasks.manifest_form import (
+    Form,
+    exact_number,
+    fields,
+    keyed,
+    listed,
+    maybe,
+    name,
+    one_of,
+    short,
+    size,
+    whole,
+)
 from tasks.mean_estimates import MeanLaws, estimate_means
 from tasks.mean_guarantee import second_guarantee
-from tasks.mean_label import write_label
+from tasks.mean_label import RULES, write_label
 from tasks.mean_product import (
     SCHEMA,
     TABLE,
@@ -27,7 +38,25 @@ from tasks.mean_product import (
 )
 from tasks.mean_request import prices_of
 
-FIELDS = {"guarantees", "second_guarantee", "noise", "cross_check", "decimals", "rows"}
+FIELDS: dict[str, Form] = {
+    "second_guarantee": maybe(listed(keyed(name, short, 10), 10)),
+    "noise": keyed(name, short, 10),
+    "cross_check": fields({"compared": size, "p_value": maybe(short)}),
+    "decimals": whole(0, 12),
+}
+PARAMETERS: dict[str, Form] = {
+    "column": short,
+    "per_person": one_of(*RULES),
+    "upper": exact_number,
+    "by": maybe(short),
+    "grid": whole(1, 2**20),
+    "one_number": one_of(True, False),
+    "noise": name,
+    "report": name,
+    "weight": name,
+    "variance_share": exact_number,
+    "known_sd": maybe(exact_number),
+}
 
 
 def schemas(manifest: Mapping[str, Any]) -> dict[str, pa.Schema]:
@@ -40,10 +69,10 @@ def groups(manifest: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(prices_of(manifest["parameters"]))
 
 
-def check_promise(folder: Path, manifest: Mapping[str, Any]) -> None:
+def check_promise(manifest: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> None:
     """See that parameters, both guarantees, noise and rows say one thing."""
     parameters, guarantees = manifest["parameters"], manifest["guarantees"]
-    table = pq.read_table(folder / f"{TABLE}.parquet")
+    table = tables[TABLE]
     try:
         prices = prices_of(parameters)
         described, upper = describe(parameters), float(MeanLaws(parameters).grid.upper)
@@ -74,7 +103,7 @@ def label(manifest: Mapping[str, Any]) -> str:
 
 
 def recomputed_files(
-    folder: Path, manifest: Mapping[str, Any], measured: Mapping[str, pa.Table]
+    manifest: Mapping[str, Any], tables: Mapping[str, pa.Table], measured: Mapping[str, pa.Table]
 ) -> dict[str, bytes]:
     """Estimate the means again; compare what is no file."""
     means = estimate_means(manifest["parameters"], measured)

@@ -1,24 +1,20 @@
-"""Mark a published release as withdrawn: the files stay, consumers stop using them."""
+"""Take a published release back: its folders keep a signed notice, and readers are moved on."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 
-from hybriddp.package import canonical_json
-from tasks.home import Home, write_whole
-from tasks.keys import Keyring
-from tasks.ledger import Ledger
+from tasks import publish
+from tasks.home import Home
+from tasks.keys import open_for_writing
 from tasks.ledger_rules import Kind
 from tasks.log_files import BadInput
-from tasks.publish import point_to_newest
+from tasks.publication import standing_of
 from tasks.run import Release, full_release_id
-from tasks.shelf import find_release
-
-SIGNING_CONTEXT = b"hybriddp withdrawal v1\n"
+from tasks.standing import folder_name
 
 
 def published_release(home: Home, release_id: str) -> Release:
     """Find the attempt of a release that was published."""
-    ledger = Ledger(home.ledger)
+    ledger = open_for_writing(home)
     release_id = full_release_id(ledger, release_id)
     for attempt in reversed(ledger.attempts(release_id)):
         if ledger.attempt(release_id, attempt).has(Kind.PUBLISHED):
@@ -29,19 +25,25 @@ def published_release(home: Home, release_id: str) -> Release:
 
 
 def withdraw(home: Home, release_id: str, reason: str) -> list[Path]:
-    """Withdraw every publication of a release, and point consumers to the one before."""
+    """Withdraw every publication of a release, and point consumers to the next one."""
+    return publish.withdraw(published_release(home, release_id), reason)
+
+
+def cost_of_withdrawal(home: Home, release_id: str) -> str:
+    """Say what a withdrawal removes, before anybody agrees to it."""
     release = published_release(home, release_id)
-    release_id = release.release_id
-    withdrawn = release.state.find(Kind.WITHDRAWN)
-    if withdrawn is None:
-        facts = {"reason": reason, "at": datetime.now(UTC).isoformat(timespec="seconds")}
-        withdrawn = release.ledger.append(Kind.WITHDRAWN, release_id, release.attempt, facts)
-    notice = canonical_json({"schema_version": 1, "release_id": release_id, **withdrawn.payload})
-    signature = Keyring.open(home).signing.sign(SIGNING_CONTEXT + notice)
-    with home.locked("shelf"):
-        folders = find_release(home, release_id)
-        for folder in folders:
-            write_whole(folder / "withdrawn.sig", signature)
-            write_whole(folder / "withdrawn.json", notice)
-        point_to_newest(home, release.reservation["product"], release.reservation["locale"])
-    return folders
+    standing, reserved = standing_of(release), release.reservation
+    key = (release.release_id, release.attempt)
+    names = ", ".join(map(folder_name, standing.standing(key))) or "nothing that is still there"
+    place = f"{reserved['product']}/{reserved['locale']}"
+    left = standing.newest_without(key)
+    next_one = (
+        f"readers are pointed to {standing.epoch_of(left)}, under a new sequence"
+        if left
+        else f"{place} has no latest release then"
+    )
+    return (
+        f"Withdrawing release {release.release_id} of {place}, {reserved['epoch']}, removes every "
+        f"file of {names} from the public zone, and its collection package; {next_one}. Everybody "
+        "stays charged, and it cannot be undone."
+    )

@@ -5,6 +5,7 @@ from typing import Any
 
 from hybriddp.events import PROBABILISTIC
 from tasks.label import lifetime_promise, limits_of_the_promise, number_of
+from tasks.label_people import epoch_promise, membership_limits
 from tasks.policy import DELTA_UNITS, EPSILON_UNITS
 
 _MEANINGS = {
@@ -37,9 +38,10 @@ def write_label(facts: Mapping[str, Any]) -> str:
     m = parameters["items_per_user"]
     sections = [
         f"# Privacy label: {facts['product']}, {facts['locale']}, {facts['epoch']}",
-        f"These histograms say how many of {people:,} people share an item of their searches. Each "
-        f"person counts with at most {m} different item{'s' if m > 1 else ''} in each histogram, "
-        "noise was added to every count, and items of few people are left out.",
+        f"These histograms say which items of their searches many of {people:,} people share. Each "
+        f"person contributes at most {m} different item{'s' if m > 1 else ''} to each histogram, "
+        "noise was added to every count, and items of few contributors are left out.",
+        what_counts_are(m),
         "| histogram | items | shown above | noise within (95 %) | epsilon | delta |\n"
         f"|---|---|---|---|---|---|\n{rows}",
         f"**In all** each of the {people:,} people pays epsilon "
@@ -47,24 +49,30 @@ def write_label(facts: Mapping[str, Any]) -> str:
         "histograms come from the same people, so their costs add up. The curator saw their "
         f"searches. The promise compares {groups[kinds[0]]['neighbours']}.",
         _MEANINGS[parameters["relaxation"] == PROBABILISTIC],
-        _membership(parameters["optin"]),
+        _membership(parameters),
+        *epoch_promise(parameters),
         lifetime_promise(facts["cap"]),
-        limits_of_the_promise(
-            "what a person searched for",
-            "search",
-            "A count is that of the people who were asked for this item, not of all who have it. ",
-        ),
+        limits_of_the_promise("what a person searched for", "search"),
     ]
     return "\n\n".join(sections) + "\n"
 
 
-def _membership(optin: str) -> str:
-    if optin == "everybody in the log":
-        return (
-            "**Who took part.** Everybody in the log: who takes part was read off it, so being in "
-            "the log at all is not protected, and all of them trusted the curator."
-        )
-    text = "**Who took part.** People who opted in, and so trusted the curator."
-    if optin == "column":
-        text += " Who they are was read off the log, so being in it at all is not protected."
-    return text
+def what_counts_are(items_per_user: int) -> str:
+    """Say why a count is smaller than the number of people who have the item."""
+    return (
+        "**Contributors are not all who have an item.** Whoever has more than "
+        f"{items_per_user} contributes {items_per_user} of them, picked at random, so many more "
+        "people may have an item than contributed it. A count, less its noise, is a lower bound of "
+        "them; how far above it they are was not measured, because it depends on how many items "
+        "people have. Compare counts with counts."
+    )
+
+
+def _membership(parameters: Mapping[str, Any]) -> str:
+    is_everybody = parameters["optin"] == "everybody in the log"
+    who = (
+        "Everybody in the log, and all of them trusted the curator."
+        if is_everybody
+        else "People who opted in, and so trusted the curator."
+    )
+    return " ".join(["**Who took part.**", who, *membership_limits(parameters)])

@@ -6,8 +6,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from hybriddp.rounding import rounded_up
 from tasks.blocklist import blocked_queries, read_blocklist
-from tasks.manifest import Content, Words, guarantees_of, words_of
+from tasks.manifest import Content, Words, guarantees_of, version_of, words_of
+from tasks.manifest_form import FIRST_SCHEMA, SCHEMA_VERSION
 from tasks.measurements import load_measurement
 from tasks.quality import Verdict, judge
 from tasks.release_files import jsonl_bytes, parquet_bytes
@@ -21,6 +23,8 @@ Tables = Mapping[str, pa.Table]
 
 # How often a published count may be further from the truth than the margin that is stated.
 _MARGIN_LEVEL = 0.05
+# What measurements call the noisy counts, and what published histograms do.
+_MEASURED, CONTRIBUTORS = "users", "contributors"
 
 
 def listed_queries(release: Release) -> set[str]:
@@ -46,13 +50,24 @@ def kinds_of(release: Release) -> Sequence[str]:
     return kinds
 
 
-def schema_of(kind: str) -> pa.Schema:
+def count_column(version: int) -> str:
+    """Return what a published histogram calls its counts.
+
+    They are of the people who contributed an item, of at most m each, not of its users, as
+    version 0.1.0 called them.
+    """
+    return _MEASURED if version == FIRST_SCHEMA else CONTRIBUTORS
+
+
+def schema_of(kind: str, version: int = SCHEMA_VERSION) -> pa.Schema:
     """Return the columns of a published histogram."""
     texts = [(name, pa.string()) for name in ITEM_COLUMNS[kind]]
-    return pa.schema([("rank", pa.int64()), *texts, ("users", pa.int64())])
+    return pa.schema([("rank", pa.int64()), *texts, (count_column(version), pa.int64())])
 
 
-def build_table(kind: str, measured: pa.Table, hidden: frozenset[str]) -> pa.Table:
+def build_table(
+    kind: str, measured: pa.Table, hidden: frozenset[str], version: int = SCHEMA_VERSION
+) -> pa.Table:
     """Order a histogram by its noisy counts, then by text; leave out what is blocked."""
     names = ITEM_COLUMNS[kind]
     rows = [
@@ -60,15 +75,20 @@ def build_table(kind: str, measured: pa.Table, hidden: frozenset[str]) -> pa.Tab
         for row in measured.to_pylist()
         if not any(row[name] in hidden for name in names if name != "url")
     ]
-    rows.sort(key=lambda row: (-row["users"], *(row[name] for name in names)))
-    ranked = [{"rank": rank, **row} for rank, row in enumerate(rows, start=1)]
-    return pa.Table.from_pylist(ranked, schema=schema_of(kind))
+    rows.sort(key=lambda row: (-row[_MEASURED], *(row[name] for name in names)))
+    column = count_column(version)
+    ranked = [
+        {"rank": rank, **row, column: row[_MEASURED]} for rank, row in enumerate(rows, start=1)
+    ]
+    return pa.Table.from_pylist(ranked, schema=schema_of(kind, version))
 
 
-def tables_of(release: Release, hidden: frozenset[str]) -> dict[str, pa.Table]:
+def tables_of(
+    release: Release, hidden: frozenset[str], version: int = SCHEMA_VERSION
+) -> dict[str, pa.Table]:
     """Build every published histogram, from the measurements."""
     return {
-        kind: build_table(kind, load_measurement(release, kind), hidden)
+        kind: build_table(kind, load_measurement(release, kind), hidden, version)
         for kind in kinds_of(release)
     }
 
@@ -84,7 +104,8 @@ def files_of(tables: Tables) -> dict[str, bytes]:
 def content(release: Release, publication: Mapping[str, Any]) -> Content:
     """Build the files of a publication, and say what is in them."""
     reserved = release.reservation
-    tables = tables_of(release, frozenset(publication["blocked"]))
+    version = version_of(publication)
+    tables = tables_of(release, frozenset(publication["blocked"]), version)
     n_measured = sum(load_measurement(release, kind).num_rows for kind in tables)
     facts = {
         "guarantees": guarantees_of(reserved["groups"], histogram_words(reserved["groups"])),
@@ -118,7 +139,7 @@ def describe(
             "first_threshold": mechanism.first_threshold,
             "threshold": mechanism.threshold,
             "margin_95": margin,
-            "leak": f"{mechanism.event.leak:.3g}",
+            "leak": rounded_up(mechanism.event.leak, 3),
         }
     return described
 
@@ -151,7 +172,7 @@ def judged_facts(
         kind: [tuple(row[name] for name in ITEM_COLUMNS[kind]) for row in table.to_pylist()]
         for kind, table in tables.items()
     }
-    counts = {kind: table["users"].to_pylist() for kind, table in tables.items()}
+    counts = {kind: table[CONTRIBUTORS].to_pylist() for kind, table in tables.items()}
     return {
         "n_rows": sum(table.num_rows for table in tables.values()),
         "n_bytes": max(len(data) for data in files_of(tables).values()),
@@ -159,7 +180,7 @@ def judged_facts(
             text in blocklist
             for table in tables.values()
             for name in table.schema.names
-            if name not in ("rank", "url", "users")
+            if name not in ("rank", "url", CONTRIBUTORS)
             for text in table[name].to_pylist()
         ),
         "n_empty_texts": sum(
@@ -167,7 +188,7 @@ def judged_facts(
         ),
         "n_repeated": sum(len(found) - len(set(found)) for found in items.values()),
         "n_at_threshold": sum(
-            users <= thresholds[kind]["threshold"] for kind in tables for users in counts[kind]
+            count <= thresholds[kind]["threshold"] for kind in tables for count in counts[kind]
         ),
         "order_is_fixed": all(
             list(zip((-n for n in counts[kind]), items[kind], strict=True))

@@ -98,6 +98,7 @@ class ZealousRequest(SearchRequest, HistogramSettings):
             "session_gap_minutes": self.session_gap_minutes,
             "optin": self.optin_source,
             "rotation": self.rotation,
+            "times": self.times,
         }
 
     @property

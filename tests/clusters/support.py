@@ -33,6 +33,6 @@ def request_for(log: Path, **settings: object) -> KMeansRequest:
         "n_iterations": 4,
         "epsilon": 12.0,
         "optin_fraction": 0.5,
-        "columns": {"person": "user"},
+        "columns": {"person": "user", "time": None},
     }
     return KMeansRequest(log=log, **(usual | settings))

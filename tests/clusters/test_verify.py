@@ -8,6 +8,7 @@ from tasks.checks import VerificationFailed
 from tasks.kmeans_label import write_label
 from tasks.measurements import FILES
 from tasks.verify import verify_publication, verify_release
+from tests.publish.hostile import campaign
 from tests.publish.spoiling import Publisher, require_every_change_to_be_seen
 
 PUBLIC = [
@@ -83,3 +84,8 @@ def test_another_measurement_is_seen(publisher, key, run):
     pq.write_table(table.set_column(2, "count", pa.array([0] * table.num_rows)), path)
     with pytest.raises(VerificationFailed, match="not the measurement"):
         verify_release(publisher.folder, key, measurements=run.folder)
+
+
+def test_odd_but_signed_manifests_are_refused_in_words(run, folder):
+    counted = campaign(folder, run.folder, "clusters", 60)
+    assert counted["refused"] > 40

@@ -1,5 +1,7 @@
 """A real Prefect server with its worker and deployments, as `make serve` starts them."""
 
+import base64
+import functools
 import json
 import os
 import signal
@@ -30,12 +32,27 @@ class Served:
     home: Path
     output: Path
     environment: dict[str, str]
+    process: subprocess.Popen[bytes]
 
-    def call(self, method: str, path: str, body: object = None):
+    @functools.cached_property
+    def key(self) -> str:
+        return (self.home / "private" / "prefect" / "api.auth").read_text().strip()
+
+    @functools.cached_property
+    def headers(self) -> dict[str, str]:
+        """What every call needs: the key and, as a page sends it, a token against forgery."""
+        token = base64.b64encode(self.key.encode()).decode()
+        headers = {"content-type": "application/json", "authorization": f"Basic {token}"}
+        answer = self.call("GET", "/csrf-token?client=tests", headers=headers)
+        return headers | {
+            "prefect-csrf-token": answer["token"],
+            "prefect-csrf-client": "tests",
+        }
+
+    def call(self, method: str, path: str, body: object = None, headers=None):
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(
-            f"{self.url}/api{path}", data, {"content-type": "application/json"}, method=method
-        )
+        headers = self.headers if headers is None else headers
+        request = urllib.request.Request(f"{self.url}/api{path}", data, headers, method=method)
         for _ in range(5):
             try:
                 # The server may wait for its database; a question that gets lost is asked again.
@@ -75,8 +92,12 @@ class Served:
         raise AssertionError(f"run {run_id} is at {state['name']} after {RUN_SECONDS} s")
 
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run the command line against this server."""
-        return run_command(*arguments, environment=self.environment)
+        """Run the command line in some home against this server, with its key."""
+        return run_command(*arguments, environment=self.with_key)
+
+    @property
+    def with_key(self) -> dict[str, str]:
+        return self.environment | {"PREFECT_API_AUTH_STRING": self.key}
 
 
 def run_command(*arguments: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
@@ -84,6 +105,28 @@ def run_command(*arguments: str, environment: dict[str, str]) -> subprocess.Comp
         [sys.executable, "-m", "flows", *arguments],
         cwd=ROOT, env=environment, capture_output=True, text=True, timeout=RUN_SECONDS, check=False,
     )  # fmt: skip
+
+
+def wait_until(is_so, what: str) -> None:
+    """Wait for an event; the bound is for what never happens."""
+    deadline = time.monotonic() + RUN_SECONDS
+    while not is_so():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.05)
+
+
+def is_open(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    status = Path(f"/proc/{pid}/stat")  # a dead child of a dead parent may wait for its burial
+    return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
 def free_port() -> int:
@@ -114,11 +157,13 @@ def served(tmp_path_factory):
                 assert time.monotonic() < deadline, output.read_text()[-2000:]
                 time.sleep(0.5)
             url = f"http://127.0.0.1:{port}"
-            # Prefect's home is the server's; its address makes commands use the server.
-            yield Served(url, home, output, environment | {"PREFECT_API_URL": f"{url}/api"})
+            # Its address makes commands use the server.
+            commands = environment | {"PREFECT_API_URL": f"{url}/api"}
+            yield Served(url, home, output, commands, process)
         finally:
             process.send_signal(signal.SIGTERM)
-            process.wait(timeout=60)
+            assert process.wait(timeout=60) == 0
+            assert "Traceback" not in output.read_text()
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,5 @@
 """Whole runs of the command, against the server of the deployments."""
 
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -13,11 +11,18 @@ from tasks.home import Home
 from tasks.keys import read_public_key
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Kind
+from tests.flow.conftest import is_running, wait_until
 from tests.flow.logs import HEADER, POPULAR, SECRETS, write_searches
 from tests.homes import new_home
 from tests.repository import ROOT
 
 pytestmark = pytest.mark.slow
+
+
+def children_of(pid: int) -> list[int]:
+    listed = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True)
+    pairs = (map(int, line.split()) for line in listed.stdout.splitlines())
+    return [child for child, parent in pairs if parent == pid]
 
 
 def test_refused_gate_is_exit_code_4_and_quotes_nothing(served, tmp_path):
@@ -39,17 +44,20 @@ def test_killed_run_goes_on_and_draws_nothing_twice(served, tmp_path):
     write_searches(log, 2_000)
     arguments = ["release", "--log", str(log), "--epoch", "2026-W46", "--optin-fraction", "0.3",
                  "--home", str(home)]  # fmt: skip
+    alone = {k: v for k, v in served.environment.items() if k != "PREFECT_API_URL"}
     victim = subprocess.Popen(
         [sys.executable, "-m", "flows", *arguments],
-        cwd=ROOT, env=served.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        start_new_session=True,
+        cwd=ROOT, env=alone, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     ledger = Ledger(new_home(home).ledger)
     while not ledger.entries():
         assert victim.poll() is None
         time.sleep(0.01)
-    os.killpg(victim.pid, signal.SIGKILL)
+    (server,) = children_of(victim.pid)
+    victim.kill()
     victim.wait(timeout=30)
+    wait_until(lambda: not is_running(server), "the command's server outlives it")
+    assert list((home / "private" / "prefect" / "runs").iterdir()) == []
     done = served.command(*arguments)
     if done.returncode == 3:  # it was killed inside a draw
         assert "--new-attempt" in done.stderr

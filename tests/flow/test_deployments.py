@@ -1,6 +1,7 @@
 """The flows through a real server, worker and HTTP API, as Prefect's pages use them."""
 
 import json
+import re
 import time
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from tasks.ledger import Ledger
 from tasks.ledger_rules import Kind
 from tasks.shelf import read_rows
 from tasks.verify import verify_release
+from tests.flow.conftest import run_command, wait_until
 from tests.flow.logs import SECRETS, write_searches
 
 pytestmark = pytest.mark.slow
@@ -28,6 +30,12 @@ def rows_of(served, kind: Kind) -> list:
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def numbers_in(shown: object) -> list[str]:
+    """Return the numbers that stand alone in a text: not those inside of ids, dates or decimals."""
+    words = re.sub(r"(?<=\d),(?=\d{3})", "", str(shown))  # 1,234
+    return re.findall(r"(?<![\w.:+/-])-?\d+(?![\w.:/-])", words)
 
 
 @pytest.fixture(scope="module")
@@ -61,13 +69,22 @@ def test_command_line_finds_the_release_that_the_form_made(served, searches, fro
     assert len(rows_of(served, Kind.RESERVED)) == entries == 1
 
 
+def test_command_finds_the_key_of_its_homes_server(served, from_the_form):
+    done = run_command(
+        "reprocess", from_the_form.name, "--home", str(served.home), "--json",
+        environment=served.environment,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["folder"] == str(from_the_form)
+
+
 def test_every_step_left_an_artifact(served, from_the_form):
     found = served.call("POST", "/artifacts/filter", {})
     kinds = {artifact["key"]: artifact["type"] for artifact in found}
     assert {"markdown", "table", "image"} <= set(kinds.values())
     for step in (
         "release", "ingest", "gate-raw-log", "cohorts", "budget-runway", "head-list-draw",
-        "listing", "collection-package", "client-reports", "client-records",
+        "forecast", "listing", "client-reports", "client-records",
         "blended-records", "projected-records", "published-records", "cross-check",
         "gate-published-list", "head-list", "head-list-plot", "label",
     ):  # fmt: skip
@@ -86,11 +103,27 @@ def test_form_refuses_what_the_command_line_would_refuse(served, searches, wrong
     assert next(iter(wrong)) in answer["detail"]
 
 
+def require_log_without_tracebacks(served, run: str, reason: str) -> None:
+    """What the page shows of a run that failed: its reason, and no frames of Prefect's."""
+    wanted = {"logs": {"flow_run_id": {"any_": [run]}}}
+    logged: list[str] = []
+
+    def is_there() -> bool:
+        logged[:] = [log["message"] for log in served.call("POST", "/logs/filter", wanted)]
+        return any(reason in message for message in logged)
+
+    wait_until(is_there, "the reason is not in the run's log")
+    assert not [message for message in logged if "Traceback" in message or "File " in message]
+
+
 def test_retry_of_a_failed_run_from_the_page_finishes_it(served, tmp_path):
     """The page retries by putting the run back to AwaitingRetry."""
     log = tmp_path / "late.tsv"
-    run = served.start("release/weekly-release", asked(log, product="late"))
-    assert served.wait(run)["type"] == "FAILED"
+    run = served.start("release/weekly-release", asked(log, product="late", ignore_plan=True))
+    state = served.wait(run)
+    assert state["type"] == "FAILED"
+    assert state["message"] == f"{log} is not there; check the path of the log."
+    require_log_without_tracebacks(served, run, state["message"])
     write_searches(log, 1_000)
     retry = {"state": {"type": "SCHEDULED", "name": "AwaitingRetry"}, "force": True}
     served.call("POST", f"/flow_runs/{run}/set_state", retry)
@@ -104,10 +137,23 @@ def test_retry_of_a_failed_run_from_the_page_finishes_it(served, tmp_path):
 def test_sign_off_waits_and_approval_draws_nothing_again(served, searches):
     request = asked(searches, product="signed", sign_off=True)
     run = served.start("release/weekly-release", request)
-    assert served.wait(run, "Suspended")["name"] == "Suspended"
+    asked_first = served.wait(run, "Suspended")
+    assert asked_first["name"] == "Suspended", asked_first
     assert not list(served.home.glob("public/signed/all/*"))
+    (page,) = served.call(
+        "POST", "/artifacts/latest/filter", {"artifacts": {"key": {"any_": ["hybriddp-sign-off"]}}}
+    )
+    assert "head_list: 2 rows" in page["data"]
+    assert "google" in page["data"]
+    assert "weather" in page["data"]
+    assert "# Privacy label" in page["data"]
+    # Later: it waits again, and nothing is lost.
+    served.call("POST", f"/flow_runs/{run}/resume", {"run_input": {"decision": "later"}})
+    asked_again = served.wait(run, "Suspended")
+    assert asked_again["name"] == "Suspended", asked_again
+    assert asked_again["id"] != asked_first["id"]
     drawn = len(rows_of(served, Kind.DRAWN))
-    served.call("POST", f"/flow_runs/{run}/resume", {"run_input": {"approve": True}})
+    served.call("POST", f"/flow_runs/{run}/resume", {"run_input": {"decision": "publish"}})
     assert served.wait(run, "Completed")["type"] == "COMPLETED"
     assert len(list(served.home.glob("public/signed/all/*/manifest.json"))) == 1
     assert len(rows_of(served, Kind.DRAWN)) == drawn
@@ -176,6 +222,17 @@ def test_plan_reads_the_published_list_and_spends_nothing(served, from_the_form)
     assert Ledger(Home(served.home).ledger).entries() == before
 
 
+def test_study_leaves_its_page_with_the_run(served, tmp_path):
+    request = {"name": "zealous-parameters", "quick": True, "out": str(tmp_path / "study")}
+    state = served.wait(served.start("study/study", request))
+    assert state["type"] == "COMPLETED", served.output.read_text()[-3000:]
+    (shown,) = served.call(
+        "POST", "/artifacts/latest/filter", {"artifacts": {"key": {"any_": ["hybriddp-study"]}}}
+    )
+    assert shown["type"] == "markdown"
+    assert "](data:image/svg+xml;base64," in shown["data"]
+
+
 def test_mean_from_the_form_is_found_by_the_command_line(served, tmp_path):
     """Clicks per person, as one number; nothing of either group is on the pages."""
     log = tmp_path / "clicks.tsv"
@@ -183,7 +240,7 @@ def test_mean_from_the_form_is_found_by_the_command_line(served, tmp_path):
     log.write_text("\n".join(["AnonID\tQuery\tQueryTime\tItemRank\tClickURL", *rows]) + "\n")
     request = {
         "log": str(log), "epoch": "2026-W46", "column": "ClickURL", "per_person": "count",
-        "upper": 5, "one_number": True,
+        "upper": 1, "one_number": True, "optin_fraction": 0.5,
     }  # fmt: skip
     state = served.wait(served.start("mean/mean", request))
     assert state["type"] == "COMPLETED", served.output.read_text()[-3000:]
@@ -191,8 +248,8 @@ def test_mean_from_the_form_is_found_by_the_command_line(served, tmp_path):
     before = bytes_of(folder)
     done = served.command(
         "mean", "--log", str(log), "--epoch", "2026-W46", "--column", "ClickURL",
-        "--per-person", "count", "--upper", "5", "--one-number", "--home", str(served.home),
-        "--json",
+        "--per-person", "count", "--upper", "1", "--one-number", "--optin-fraction", "0.5",
+        "--home", str(served.home), "--json",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
@@ -200,9 +257,13 @@ def test_mean_from_the_form_is_found_by_the_command_line(served, tmp_path):
     assert len(said["checks"]) == 8
     assert bytes_of(folder) == before
     [row] = read_rows(folder, "means")
-    assert 0 <= row["ci_low"] <= row["mean"] <= row["ci_high"] <= 5
+    assert 0 <= row["ci_low"] <= row["mean"] <= row["ci_high"] <= 1
     (sums,) = served.home.glob(f"measurements/{folder.name}*/**/value_sums.parquet")
     [noisy] = pq.read_table(sums)["noisy_sum"].to_pylist()
-    shown = json.dumps(served.call("POST", "/artifacts/filter", {}))
-    assert "hybriddp-means" in shown
-    assert str(noisy) not in shown
+    shown = served.call("POST", "/artifacts/filter", {})
+    assert "hybriddp-means" in [artifact["key"] for artifact in shown]
+    numbers = [number for artifact in shown for number in numbers_in(artifact["data"])]
+    assert "600" in numbers, "the search itself must work"
+    # About 300 people at 65,536 steps each: more digits than anything that is shown has.
+    assert noisy > 1_000_000
+    assert str(noisy) not in numbers

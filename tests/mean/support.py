@@ -57,7 +57,7 @@ def request_for(log: Path, **settings: object) -> MeanRequest:
         "upper": UPPER,
         "epsilon": 4.0,
         "optin_fraction": 0.3,
-        "columns": {"person": "user"},
+        "columns": {"person": "user", "time": None},
     }
     return MeanRequest(log=log, **(usual | settings))
 

@@ -6,6 +6,7 @@ from tasks.checks import VerificationFailed
 from tasks.mean_label import write_label
 from tasks.measurements import FILES
 from tasks.verify import verify_publication, verify_release
+from tests.publish.hostile import campaign
 from tests.publish.spoiling import Publisher, require_every_change_to_be_seen
 
 PUBLIC = ["means.parquet", "means.jsonl", "label.md", "manifest.json", "manifest.sig"]
@@ -112,3 +113,8 @@ def test_another_cross_check_or_measurement_is_seen(publisher, key, run):
     path = run.folder / FILES["sums"]
     path.write_bytes(path.read_bytes() + b" ")
     refused(publisher, key, "not the measurement that the manifest names", run)
+
+
+def test_odd_but_signed_manifests_are_refused_in_words(run, folder):
+    counted = campaign(folder, run.folder, "means", 60)
+    assert counted["refused"] > 40

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from tasks.cohorts import assign_groups
 from tasks.engine import DuckDBEngine
 from tasks.ingest import load_searches
-from tasks.keys import PURPOSES
 from tasks.normalisation import normalise_records
 from tasks.request import ReleaseRequest
 from tasks.run import Run
@@ -26,7 +25,7 @@ AT_MOST = {"paper": (1, 3), "high-utility": (5, 1)}
 HEADER = b"AnonID\tQuery\tQueryTime\tItemRank\tClickURL\n"
 
 GOOD = st.builds(
-    lambda query, url: f"{query}\t2006-03-01 07:17:12\t1\t{url}".encode(),
+    lambda query, url: f"{query}\t2026-11-10 07:17:12\t1\t{url}".encode(),
     st.sampled_from(["news", "News ", "mail", "caf\u00e9", "cafe\u0301", '"maps', "#x", "\\"]),
     st.sampled_from(["http://a", "http://b", "'", ""]),
 )
@@ -34,16 +33,16 @@ BAD = st.sampled_from(
     [
         b"",
         b"\t\t\t",
-        b"\t2006-03-01 07:17:12\t1\thttp://a",
+        b"\t2026-11-10 07:17:12\t1\thttp://a",
         b"news\tinfinity\t1\thttp://a",
-        b"news\t2006-03-01 07:17:12\t1\thttp://a\tone too many",
+        b"news\t2026-11-10 07:17:12\t1\thttp://a\tone too many",
         b"too\tfew",
-        b"new\0s\t2006-03-01 07:17:12\t1\thttp://a",
-        b"new\xffs\t2006-03-01 07:17:12\t1\thttp://a",
-        b"\xc3\t2006-03-01 07:17:12\t1\thttp://a",
-        b'"\t2006-03-01 07:17:12\t1\t"http://a',
-        b"x" * 3_000 + b"\t2006-03-01 07:17:12\t1\thttp://a",
-        b"\xc2\xa0\t2006-03-01 07:17:12\t1\t\xe3\x80\x80",
+        b"new\0s\t2026-11-10 07:17:12\t1\thttp://a",
+        b"new\xffs\t2026-11-10 07:17:12\t1\thttp://a",
+        b"\xc3\t2026-11-10 07:17:12\t1\thttp://a",
+        b'"\t2026-11-10 07:17:12\t1\t"http://a',
+        b"x" * 3_000 + b"\t2026-11-10 07:17:12\t1\thttp://a",
+        b"\xc2\xa0\t2026-11-10 07:17:12\t1\t\xe3\x80\x80",
     ]
 )
 # A person's rows, each with its place among everybody's: that place is nobody's business.
@@ -52,9 +51,7 @@ ROWS = st.lists(st.tuples(st.integers(0, 99), GOOD | BAD), max_size=6)
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
-    home = new_home(tmp_path_factory.mktemp("home"))
-    for name in [*PURPOSES, "signing"]:
-        (home.keys / f"{name}.key").write_bytes(name.encode().ljust(32, b"."))
+    home = new_home(tmp_path_factory.mktemp("home"), known_keys=True)
     roster = "person\toptin\n" + "".join(
         f"{person}\t{int(i < 6)}\n" for i, person in enumerate(PEOPLE)
     )
@@ -134,7 +131,7 @@ def test_the_keys_of_this_test_fill_every_group(home):
 @pytest.mark.parametrize("strategy", AT_MOST)
 def test_everybody_gives_as_many_records_as_they_may(home, strategy):
     """Without rows that are dropped by the bound the property would hold of no bound at all."""
-    row = b"news\t2006-03-01 07:17:12\t1\thttp://a"
+    row = b"news\t2026-11-10 07:17:12\t1\thttp://a"
     groups, kept, _ = records_of(
         home, {person: [(0, row)] * 5 for person in PEOPLE}, SETTINGS[strategy]
     )

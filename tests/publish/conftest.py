@@ -1,22 +1,28 @@
-"""A small release, made once without Prefect, and copies of it to spoil."""
+"""Small releases, made once without Prefect, and copies of them to spoil."""
 
 import shutil
 from pathlib import Path
 
 import pytest
 
+from tasks.home import Home
 from tasks.request import ReleaseRequest
 from tasks.run import Run, identify
 from tasks.steps import run_release
 from tests.flow.logs import write_searches
 from tests.homes import new_home
+from tests.publish.shelves import EARLIER, LATER, publish_epoch
+from tests.release.support import N_PEOPLE, waive_gates, write_log
 
 
 @pytest.fixture(scope="session")
 def original(tmp_path_factory) -> Run:
     folder = tmp_path_factory.mktemp("publish")
     write_searches(folder / "searches.tsv", 1_500)
-    request = ReleaseRequest(log=folder / "searches.tsv", epoch="2026-W46", optin_fraction=0.3)
+    # A third of the people search for the same, which the plan, from AOL's log, does not expect.
+    request = ReleaseRequest(
+        log=folder / "searches.tsv", epoch="2026-W46", optin_fraction=0.3, ignore_plan=True
+    )
     run = identify(request, new_home(folder / "home"))
     assert run_release(run) is not None
     return run
@@ -32,3 +38,32 @@ def run(original, tmp_path) -> Run:
 @pytest.fixture
 def folder(run) -> Path:
     return run.home.shelf("search", "all") / run.release_id
+
+
+@pytest.fixture(scope="session")
+def small_log(tmp_path_factory) -> Path:
+    """A log in which a third of the people clicked on each of three queries."""
+    return write_log(tmp_path_factory.mktemp("log") / "log.tsv", map(str, range(N_PEOPLE)))
+
+
+@pytest.fixture
+def gates_waived(monkeypatch) -> None:
+    """Great Expectations takes a second for each release, and other tests judge it."""
+    waive_gates(monkeypatch.setattr)
+
+
+@pytest.fixture(scope="session")
+def _two_weeks_once(small_log, tmp_path_factory) -> Home:
+    home = new_home(tmp_path_factory.mktemp("two weeks") / "home")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        waive_gates(monkeypatch.setattr)
+        for epoch in (EARLIER, LATER):
+            publish_epoch(home, small_log, epoch)
+    return home
+
+
+@pytest.fixture
+def two_weeks(_two_weeks_once, tmp_path) -> Home:
+    """A home with the lists of two weeks, the later one published last; a copy to spoil."""
+    shutil.copytree(_two_weeks_once.root, tmp_path / "two weeks")
+    return new_home(tmp_path / "two weeks")

@@ -9,7 +9,9 @@ from typer.testing import CliRunner
 from flows.cli import app
 from flows.running import read_settings
 from tasks.ledger import Ledger
+from tasks.refusals import BadInput
 from tasks.request import ReleaseRequest
+from tests.homes import new_home
 
 
 def hybriddp(*arguments, home=None):
@@ -38,7 +40,7 @@ def test_ledger_show_lists_releases_and_the_runway(home, run):
 
 
 def test_ledger_verify_and_its_refusal(home, run):
-    assert told("ledger", "verify", home=home)["published"] == 1
+    assert told("ledger", "verify", home=home)["participation_files"] == 1
     run.home.ledger.unlink()
     for leftover in run.home.private.glob("ledger.sqlite-*"):
         leftover.unlink()
@@ -60,9 +62,9 @@ def test_public_export_holds_no_account(home, run, tmp_path):
 
 def test_balance_opting_out_and_erasure(home, run):
     before = told("ledger", "balance", "17", home=home)
-    assert before["spent"]["epsilon"] == 4 * 10**9
+    assert (before["spent"]["epsilon"], before["spent"]["epsilon_nano"]) == (4, 4 * 10**9)
     (run.home.warehouses / "leftover").mkdir()
-    assert "1 working copies" in hybriddp("ledger", "erase", "17", home=home).stdout
+    assert "1 working copies" in hybriddp("ledger", "erase", "17", "--yes", home=home).stdout
     assert not (run.home.warehouses / "leftover").exists()
     after = told("ledger", "balance", "17", home=home)
     assert after["is_stopped"]
@@ -74,7 +76,8 @@ def test_balance_opting_out_and_erasure(home, run):
 
 def test_policy_is_shown_and_changed_on_record(home, run):
     assert "epsilon 12" in hybriddp("ledger", "policy", home=home).stdout
-    done = hybriddp("ledger", "policy", "--cap-epsilon", "20", "--window-days", "365", home=home)
+    asked = ["--cap-epsilon", "20", "--window-days", "365"]
+    done = hybriddp("ledger", "policy", *asked, "--yes", home=home)
     assert "any 365 days: (epsilon 20, delta 0.0001)" in done.stdout
     assert hybriddp("ledger", "policy", "--cap-epsilon", "0", home=home).exit_code == 2
     assert [e.kind for e in Ledger(run.home.ledger).entries()].count("POLICY") == 1
@@ -119,8 +122,13 @@ def test_verify_and_search_as_a_consumer(home, folder):
 def test_withdraw(home, run, folder):
     shown = run.release_id[:8]  # as `ledger show` prints it
     assert hybriddp("withdraw", shown[:7], "--reason", "test", home=home).exit_code == 2
-    assert told("withdraw", shown, "--reason", "test", home=home)["withdrawn"]
+    refused = hybriddp("withdraw", shown, "--reason", "test", home=home)
+    assert refused.exit_code == 2
+    assert "removes every file of" in " ".join(refused.stderr.split())
+    assert hybriddp("verify", folder, home=home).exit_code == 0, "nobody agreed, nothing changed"
+    assert told("withdraw", shown, "--reason", "test", "--yes", home=home)["withdrawn"]
     assert hybriddp("verify", folder, home=home).exit_code == 1
+    assert "taken down" in " ".join(hybriddp("search", folder, "goo").stderr.split())
     assert hybriddp("withdraw", "0" * 32, "--reason", "x", home=home).exit_code == 2
 
 
@@ -143,16 +151,19 @@ def own_environment(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--epoch", "2026-W46"], "log: Field required"),
+        (["--epoch", "2026-W46"], "log: is needed"),
         (["--log", "absent.tsv", "--epoch", "2026-W46"], "absent.tsv is not there"),
         (["--log", "README.md", "--epoch", "2026-W46"], "no suffix of a log"),
         (["--log", "absent.tsv", "--epoch", "2026-W60"], "epoch must be a week"),
-        (["--log", "a.tsv", "--epoch", "2026-11", "--epsilon", "99"], "less than or equal to 50"),
-        (["--config", "absent.toml"], "cannot be read as TOML"),
+        (
+            ["--log", "a.tsv", "--epoch", "2026-11", "--epsilon", "99"],
+            "epsilon: must be at most 50, got 99",
+        ),
+        (["--config", "absent.toml"], "absent.toml is not there"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(tmp_path, arguments, words):
-    done = hybriddp("release", *arguments, "--home", tmp_path / "home")
+    done = hybriddp("release", *arguments, "--home", new_home(tmp_path / "home").root)
     assert done.exit_code == 2
     assert words in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
@@ -176,3 +187,20 @@ def test_settings_come_from_a_file_and_the_command_line_wins(tmp_path):
     assert (request.epoch, request.epsilon) == ("2026-11", 3.0)
     columns = request.columns
     assert (columns.query, columns.person, columns.time) == ("q", "uid", None)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b'epoch = "2026-W46"\nepsilon 4\n', "line 2, column 9: this is no TOML"),
+        (b"epsilon = 1\nepsilon = [1, 2", "its end: this is no TOML"),
+        (b'epoch = "\xff"', "byte 10 is not UTF-8"),
+        (b"columns = 3\n", "columns must be a table"),
+    ],
+)
+def test_settings_file_says_where_it_is_wrong(tmp_path, content, words):
+    config = tmp_path / "release.toml"
+    config.write_bytes(content)
+    with pytest.raises(BadInput, match=words) as raised:
+        read_settings(config, {}, [])
+    assert str(config) in str(raised.value)

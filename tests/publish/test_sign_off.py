@@ -6,7 +6,8 @@ from flows import sign_off
 from tasks import steps
 from tasks.ledger_rules import Kind
 from tasks.log_files import BadInput
-from tasks.publish import publish, published_folder
+from tasks.proposal import Proposal, as_markdown, propose
+from tasks.publish import publish
 from tasks.quality import GateRefused
 from tasks.refusals import BudgetRefused
 from tasks.run import identify
@@ -27,36 +28,85 @@ def drawn(original, tmp_path):
     return run
 
 
-def decide(monkeypatch, *, approve: bool) -> None:
-    decision = sign_off.SignOff(approve=approve, reason="a test")
-    monkeypatch.setattr(sign_off, "_ask_in_the_terminal", lambda _: decision)
+def decide(monkeypatch, decision: str) -> None:
+    answer = sign_off.SignOff(decision=decision, reason="a test")
+    monkeypatch.setattr(sign_off, "_ask_in_the_terminal", lambda *_: answer)
 
 
 def test_declined_release_is_withheld_for_good(drawn, monkeypatch):
-    decide(monkeypatch, approve=False)
-    with pytest.raises(GateRefused, match="withheld at sign-off"):
+    decide(monkeypatch, "never")
+    with pytest.raises(GateRefused, match=r"withheld at sign-off.*Charged.*stay charged"):
         sign_off.wait_for_sign_off(drawn)
     assert drawn.state.has(Kind.WITHHELD)
     with pytest.raises(BudgetRefused, match="was withheld"):
         identify(drawn.request, drawn.home)
 
 
-def test_approved_release_goes_on(drawn, monkeypatch):
-    decide(monkeypatch, approve=True)
-    sign_off.wait_for_sign_off(drawn)
+def test_later_leaves_the_release_as_it_is_and_asks_again(drawn, monkeypatch):
+    rows = drawn.ledger.entries()
+    decide(monkeypatch, "later")
+    with pytest.raises(GateRefused, match="drawn, stored and not published; run it again"):
+        sign_off.wait_for_sign_off(drawn)
+    assert drawn.ledger.entries() == rows
+    decide(monkeypatch, "publish")
+    sign_off.wait_for_sign_off(identify(drawn.request, drawn.home))
     assert not drawn.state.has(Kind.WITHHELD)
 
 
-def test_whoever_decides_in_a_terminal_sees_what_would_be_published(drawn, monkeypatch, capsys):
-    monkeypatch.setattr(sign_off.sys.stdin, "isatty", lambda: True)
-    monkeypatch.setattr(sign_off.typer, "confirm", lambda _, err: err)
+class Answers:
+    """Somebody at a terminal, with answers at hand."""
+
+    def __init__(self, monkeypatch, *answers: object) -> None:
+        self.asked: list[str] = []
+        left = iter(answers)
+
+        def answer(question: str, **_: object) -> object:
+            self.asked.append(question)
+            return next(left)
+
+        monkeypatch.setattr(sign_off.sys.stdin, "isatty", lambda: True)
+        monkeypatch.setattr(sign_off.typer, "confirm", answer)
+        monkeypatch.setattr(sign_off.typer, "prompt", answer)
+
+
+def test_never_says_what_it_costs_and_asks_twice(drawn, monkeypatch):
+    somebody = Answers(monkeypatch, "nonsense", "never", False, "never", True, "a reason")
+    with pytest.raises(GateRefused, match="withheld"):
+        sign_off.wait_for_sign_off(drawn)
+    assert "everybody stays charged, and this cannot be undone" in somebody.asked[2]
+    assert drawn.state.find(Kind.WITHHELD).payload == {"reason": "a reason"}
+
+
+def test_whoever_decides_in_a_terminal_sees_all_that_would_be_published(drawn, monkeypatch, capsys):
+    """Every row of every table, drawn with its interval, and the label."""
+    Answers(monkeypatch, "publish")
     sign_off.wait_for_sign_off(drawn)
-    publish(drawn, drawn.request.settings)
+    folder = publish(drawn, drawn.request.settings)
     shown = capsys.readouterr().err
+    unwrapped = "".join(shown.split())
     for name in ("head_list", "trends"):
-        (first, *_) = read_rows(published_folder(drawn), name)
-        assert first["query"] in shown
-        assert str(first["probability"]) in shown
+        rows = read_rows(folder, name)
+        assert f"{name}: {len(rows)} rows" in shown
+        assert shown.count("-o-") >= len(rows)
+        for row in rows:
+            assert row["query"] in unwrapped
+            assert str(row["probability"]) in unwrapped
+    label = (folder / "label.md").read_text()
+    assert "".join(label.split()) in unwrapped
+
+
+def test_the_page_shows_all_that_would_be_published(drawn):
+    """A table of 28 rows shows 28, each with its name; a query cannot write into the page."""
+    proposal = propose(drawn, drawn.request.settings)
+    page = as_markdown(proposal, "Look.")
+    for rows in proposal.tables.values():
+        assert all(f"| {row['rank']} | " in page for row in rows)
+    assert proposal.label in page
+    nasty = {"rank": 1, "query": "a|b\n[x](y) <b>`\x1b", "probability": 0.5}
+    many = [nasty | {"rank": rank} for rank in range(1, 29)]
+    table = as_markdown(Proposal({"trends": many}, ""), "").split("\n\n")[2]
+    assert len(table.splitlines()) == 2 + 28
+    assert "a\\|b\\\\n\\[x\\](y) &lt;b&gt;\\`\\\\x1b" in table
 
 
 def test_without_a_terminal_nothing_is_decided(drawn):

@@ -98,7 +98,7 @@ def test_all_products_charge_one_account_whatever_the_group(home):
 def test_people_of_a_real_log_keep_their_account_when_they_opt_in_or_out(home, tmp_path):
     """The same people, in other groups in the second epoch; everybody pays twice."""
     people = [f"person {number}" for number in range(80)]
-    for epoch, optin in (("2026-W46", people[:40]), ("2026-W47", people[40:])):
+    for epoch, optin in (("2026-W45", people[:40]), ("2026-W46", people[40:])):
         log = write_log(tmp_path / f"{epoch}.tsv", people, optin)
         reserve_release(request_by_column(log, epoch=epoch, headlist_user_fraction=0.5), home)
     keys = Keyring.open(home)
@@ -148,7 +148,7 @@ def test_what_costs_more_than_the_cap_fits_never_even_with_a_window(home):
         reserve_groups(home, "r1", PAIRS)
 
 
-def test_a_window_refills_the_cap_and_the_refusal_says_in_which_epoch(home, clock):
+def test_a_window_refills_the_cap_and_the_refusal_says_in_which_epoch(clock, home):
     set_policy(Ledger(home.ledger), Policy(Charge(EPSILON, DELTA), 365))
     reserve_groups(home, "r1", PAIRS)  # on 2026-11-10, in week 46
     clock.advance(days=300)
@@ -162,7 +162,7 @@ def test_a_window_refills_the_cap_and_the_refusal_says_in_which_epoch(home, cloc
     assert n_charges(home) == 2
 
 
-def test_a_charge_is_as_old_as_its_draw(home, clock):
+def test_a_charge_is_as_old_as_its_draw(clock, home):
     """Else a release that was reserved long ago and drawn today would be forgotten tomorrow."""
     set_policy(Ledger(home.ledger), Policy(Charge(EPSILON, DELTA), 365))
     reserve_groups(home, "r1", PAIRS)
@@ -176,7 +176,7 @@ def test_a_charge_is_as_old_as_its_draw(home, clock):
     reserve_groups(home, "r2", PAIRS)
 
 
-def test_a_reservation_that_the_window_has_forgotten_is_not_drawn(log, home, clock):
+def test_a_reservation_that_the_window_has_forgotten_is_not_drawn(log, clock, home):
     set_policy(Ledger(home.ledger), Policy(window_days=30))
     run = reserve_release(request_for(log), home)
     clock.advance(days=30, seconds=1)
@@ -211,9 +211,9 @@ def test_a_group_that_is_too_small_charges_nobody(home, group):
 
 def test_over_a_whole_rotation_everybody_serves_exactly_once(log, home):
     runs = [
-        reserve_release(request_for(log, epoch=f"2026-W{week}", rotation=3), home)
-        for week in (52, 53)
-    ] + [reserve_release(request_for(log, epoch="2027-W01", rotation=3), home)]
+        reserve_release(request_for(log, epoch=epoch, rotation=3), home)
+        for epoch in ("2020-W52", "2020-W53", "2021-W01")
+    ]
     served = [sealed_groups(home, run) for run in runs]
     assert sum(map(len, served)) == N_PEOPLE
     keys = Keyring.open(home)
@@ -248,7 +248,7 @@ def test_a_restored_ledger_that_lacks_a_published_head_charges_nobody(log, publi
     published_home.ledger.unlink()
     Ledger(published_home.ledger)  # a chain, whole and empty
     with pytest.raises(LedgerCorrupt, match="forgotten spending"):
-        reserve_release(request_for(log, epoch="2026-W47"), published_home)
+        reserve_release(request_for(log, epoch="2026-W45"), published_home)
     assert n_charges(published_home) == 0
 
 
@@ -288,7 +288,7 @@ def test_equal_participation_in_two_releases_is_charged_twice(home):
 def spending_by_sql(home: Home) -> dict[bytes, tuple[int, int]]:
     """Return what the tasks themselves add up."""
     entries = Ledger(home.ledger).entries()
-    with open_memory() as engine:
+    with open_memory(home.spill) as engine:
         put_spending(engine, home, entries, Policy(), datetime.now(UTC))
         rows = engine.fetch("spending").to_pylist()
     return {row["account"]: (int(row["epsilon"]), int(row["delta"])) for row in rows}

@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 from typer.testing import CliRunner
 
-from flows import list_sign_off
+from flows import list_sign_off, sign_off
 from flows.cli import app
 from hybriddp.client import Client
 from hybriddp.curator import Loss
@@ -271,46 +271,49 @@ def test_devices_see_nothing_before_somebody_approved(found):
 def test_whoever_approves_sees_the_list_without_what_is_blocked(found, root, monkeypatch, capsys):
     def answer(*_, **__):
         blocklist(root, "nothing")  # changed after it was shown
-        return "show"
+        return "publish"
 
-    monkeypatch.setattr(list_sign_off.sys.stdin, "isatty", lambda: True)
-    monkeypatch.setattr(list_sign_off.typer, "prompt", answer)
+    monkeypatch.setattr(sign_off.sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr(sign_off.typer, "prompt", answer)
     list_sign_off.wait_for_list_sign_off(found)
     shown = capsys.readouterr().err
     assert all((query in shown) == (query != BLOCKED) for query in QUERIES)
-    assert "everybody who was reserved stays charged" in shown
+    assert "everybody stays charged" in shown
     row = found.state.find(Kind.LISTED)
     assert (row.payload["left_out"], row.payload["signed_off"]) == ([BLOCKED], True)
     go_on(found)
     assert BLOCKED not in dict(package_of(found.home).head_list)
-    monkeypatch.setattr(list_sign_off.typer, "prompt", None)  # nobody is asked again
+    monkeypatch.setattr(sign_off.typer, "prompt", None)  # nobody is asked again
     list_sign_off.wait_for_list_sign_off(found)
 
 
 def test_on_a_page_an_answer_about_another_list_is_no_answer(found, monkeypatch):
-    shown, keys, decisions = [], [], iter(["later", "show"])
+    shown, keys, decisions = [], [], iter(["later", "publish"] * 2)
 
     def suspend(wait_for_input, timeout, key):
         keys.append(key)
-        return list_sign_off.ListSignOff(decision=next(decisions))
+        return sign_off.SignOff(decision=next(decisions))
 
-    monkeypatch.setattr(list_sign_off, "deployment", SimpleNamespace(id="a deployment"))
-    monkeypatch.setattr(list_sign_off, "get_run_logger", lambda: logging.getLogger("page"))
-    monkeypatch.setattr(list_sign_off, "suspend_flow_run", suspend)
+    monkeypatch.setattr(sign_off, "deployment", SimpleNamespace(id="a deployment"))
+    monkeypatch.setattr(sign_off, "get_run_logger", lambda: logging.getLogger("page"))
+    monkeypatch.setattr(sign_off, "suspend_flow_run", suspend)
     monkeypatch.setattr(artifacts, "create_table_artifact", lambda rows, **_: shown.append(rows))
     monkeypatch.setattr(artifacts, "_key", str)
     list_sign_off.wait_for_list_sign_off(found)
     assert {row["query"] for row in shown[0]} == set(QUERIES) - {BLOCKED}
     assert found.state.find(Kind.LISTED).payload["signed_off"]
-    listed = list_sign_off.list_to_sign_off(found, [])
-    assert len({*keys, f"list-{artifacts.show_listing(found, listed)}-0"}) == 3
+    # As if the blocklist had changed before somebody answered.
+    monkeypatch.setattr(list_sign_off, "is_settled", lambda _: False)
+    monkeypatch.setattr(list_sign_off, "blocked_now", lambda _: [])
+    list_sign_off.wait_for_list_sign_off(found)
+    assert len(set(keys)) == 4
 
 
 def test_later_leaves_everything_as_it_is(found, monkeypatch):
-    monkeypatch.setattr(list_sign_off.sys.stdin, "isatty", lambda: True)
-    monkeypatch.setattr(list_sign_off.typer, "prompt", lambda *_, **__: "later")
+    monkeypatch.setattr(sign_off.sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr(sign_off.typer, "prompt", lambda *_, **__: "later")
     rows = found.ledger.entries()
-    with pytest.raises(GateRefused, match="shown to nobody; run it again to decide"):
+    with pytest.raises(GateRefused, match="not published; run it again to decide"):
         list_sign_off.wait_for_list_sign_off(found)
     assert found.ledger.entries() == rows
     assert not (found.home.public / "collections").exists()
@@ -319,10 +322,10 @@ def test_later_leaves_everything_as_it_is(found, monkeypatch):
 def test_a_refused_list_is_withheld_with_nothing_public_and_nothing_more_drawn(found, monkeypatch):
     answers = iter(["maybe", "never", "never", "because"])
     confirmed = iter([False, True])
-    monkeypatch.setattr(list_sign_off.sys.stdin, "isatty", lambda: True)
-    monkeypatch.setattr(list_sign_off.typer, "prompt", lambda *_, **__: next(answers))
-    monkeypatch.setattr(list_sign_off.typer, "confirm", lambda *_, **__: next(confirmed))
-    with pytest.raises(GateRefused, match="everybody who was reserved stays charged"):
+    monkeypatch.setattr(sign_off.sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr(sign_off.typer, "prompt", lambda *_, **__: next(answers))
+    monkeypatch.setattr(sign_off.typer, "confirm", lambda *_, **__: next(confirmed))
+    with pytest.raises(GateRefused, match="withheld at sign-off, for good"):
         list_sign_off.wait_for_list_sign_off(found)
     assert found.state.has(Kind.WITHHELD)
     assert found.state.find(Kind.WITHHELD).payload == {"reason": "because"}

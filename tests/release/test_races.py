@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 
+from tasks.home import Home
 from tasks.keys import KeyProblem, make_keys
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Kind
@@ -41,7 +42,7 @@ def test_of_two_releases_on_the_last_unit_of_budget_exactly_one_passes(log, home
     [refused] = read_lines(root / "refused")
     assert {passed, refused["product"]} == {"first", "second"}
     assert "Cap (epsilon 4, delta 1e-05)" in refused["message"]
-    assert Ledger(home.ledger).verify().seq == 2, "the policy and one reservation"
+    assert Ledger(home.ledger).verify().seq == 3, "the founding, the policy and one reservation"
     assert max(spent_by_account(home).values()) == (price.epsilon, price.delta)
 
 
@@ -50,7 +51,7 @@ def test_of_two_processes_on_one_draw_exactly_one_draws(log, home, root):
     assert start_together(2, draw_together, root, run) == [0, 0]
     assert len(read_lines(root / "draws")) == 1
     assert read_lines(root / "refused") == ["IllegalStep"]
-    assert Ledger(home.ledger).verify().seq == 3
+    assert Ledger(home.ledger).verify().seq == 4
 
 
 def test_two_runs_of_one_release_at_once_pay_once_and_draw_once(log, home, root):
@@ -64,9 +65,9 @@ def test_two_runs_of_one_release_at_once_pay_once_and_draw_once(log, home, root)
     assert kinds.count(Kind.RESERVED) == 1
 
 
-def test_keys_that_another_process_has_made_in_the_meantime_are_kept(home, monkeypatch):
+def test_keys_that_another_process_has_made_in_the_meantime_are_kept(root, monkeypatch):
     """It may have used them already: people charged under a lost key are forgotten."""
-    first_of_all = iter([True])
+    home, first_of_all = Home.create(root / "new"), iter([True])
 
     def token_bytes(n: int) -> bytes:
         if next(first_of_all, False):  # we have seen that keys are missing; now the other acts

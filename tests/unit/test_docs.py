@@ -25,11 +25,13 @@ def test_wheel_holds_the_library_only(tmp_path):
     assert {folder for folder in folders if not folder.endswith(".dist-info")} == {"hybriddp"}
 
 
-def test_every_dependency_is_pinned_and_no_address_is_named():
-    pins = (ROOT / "constraints.txt").read_text()
+def test_every_dependency_is_pinned_with_hashes_and_no_address_is_named():
+    pins = (ROOT / "requirements.txt").read_text()
     assert "//" not in pins
     assert "@" not in pins
-    pinned = {line.split("==")[0] for line in pins.splitlines() if "==" in line}
+    entries = re.findall(r"^([a-z][^\s=]*)==\S+((?:.*\\\n)+.*)$", pins, flags=re.MULTILINE)
+    pinned = {name for name, hashes in entries if "--hash=sha256:" in hashes}
+    assert pinned == {line.split("==")[0] for line in pins.splitlines() if "==" in line}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     wanted = project["dependencies"] + project["optional-dependencies"]["dev"]
     assert {re.split(r"[<>=]", item)[0] for item in wanted} <= pinned
@@ -77,7 +79,14 @@ def test_readmes_python_example_runs():
 def test_readmes_commands_run_on_a_new_home(tmp_path):
     """All but `make test` itself, in their order, in a checkout of their own."""
     checkout = tmp_path / "checkout"
-    for part in ("Makefile", "pyproject.toml", "constraints.txt", *PACKAGES, "sql", "expectations"):
+    for part in (
+        "Makefile",
+        "pyproject.toml",
+        "requirements.txt",
+        *PACKAGES,
+        "sql",
+        "expectations",
+    ):
         source = ROOT / part
         copy = shutil.copytree if source.is_dir() else shutil.copy
         checkout.mkdir(exist_ok=True)

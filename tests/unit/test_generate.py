@@ -15,10 +15,12 @@ import pytest
 from hybriddp.errors import InvalidParameter
 from hybriddp.populations import Population, head_and_tail, study_rng
 from hybriddp.synthetic_log import ROWS_PER_BATCH, sample_log
+from tasks.epochs import Epoch
 from tasks.generate import N_TEXTS, NAMED_QUERIES, SCHEMA, spell_queries, spell_urls, write_log
 
 SUFFIXES = [".parquet", ".tsv", ".txt", ".tsv.gz", ".txt.gz"]
-LAW = {"seed": 3, "records_per_user": "many", "no_click_share": 0.4}
+EPOCH = Epoch.parse("2026-W46")
+LAW = {"seed": 3, "epoch": EPOCH, "records_per_user": "many", "no_click_share": 0.4}
 
 
 @pytest.fixture(scope="module")
@@ -91,9 +93,10 @@ def test_file_holds_the_sampled_log(population, tmp_path):
     (batch,) = sample_log(
         population, 2_000, rng=study_rng(3), records_per_user="many", no_click_share=0.4
     )
-    start = np.datetime64("2006-03-01T00:00:00", "s")
+    seconds = batch.seconds // 13  # 91 days are 13 weeks
+    start = np.datetime64("2026-11-09T00:00:00", "s")
     assert np.array_equal(table["AnonID"].to_numpy(), 142 + 37 * batch.user_index)
-    assert np.array_equal(table["QueryTime"].to_numpy() - start, batch.seconds.astype("m8[s]"))
+    assert np.array_equal(table["QueryTime"].to_numpy() - start, seconds.astype("m8[s]"))
     assert table["Query"].combine_chunks().equals(spell_queries(batch.query_id))
     assert table["ItemRank"].fill_null(0).to_pylist() == batch.item_rank.tolist()
     assert np.array_equal(table["ClickURL"].is_null().to_numpy(), batch.url_id == -1)
@@ -106,7 +109,7 @@ def test_tsv_has_the_header_and_the_row_format_of_aol(population, tmp_path):
     assert header == "AnonID\tQuery\tQueryTime\tItemRank\tClickURL"
     assert rows.pop() == ""
     form = re.compile(
-        r"\d+\t[a-z. ]+\t2006-0[345]-\d\d \d\d:\d\d:\d\d\t(\d+\thttp://www\.[a-z]+\.[a-z]+|\t)"
+        r"\d+\t[a-z. ]+\t2026-11-(09|1[0-5]) \d\d:\d\d:\d\d\t(\d+\thttp://www\.[a-z]+\.[a-z]+|\t)"
     )
     assert [row for row in rows if not form.fullmatch(row)] == []
     assert any(row.endswith("\t\t") for row in rows)
@@ -153,6 +156,7 @@ def test_long_log_is_written_in_several_bounded_pieces(population, tmp_path):
         600_000,
         path,
         seed=1,
+        epoch=EPOCH,
         records_per_user="one",
         no_click_share=0.0,
         progress=steps.append,
@@ -171,6 +175,7 @@ def peak_bytes(population: Population, n_users: int, path) -> int:
         n_users,
         path,
         seed=1,
+        epoch=EPOCH,
         records_per_user="one",
         no_click_share=0.0,
         progress=lambda _: arrow.append(pa.total_allocated_bytes()),

@@ -16,8 +16,6 @@ import pytest
 from tasks.cohorts import choose_cohorts
 from tasks.engine import DuckDBEngine, EngineFailed, OutOfSpace, open_warehouse
 from tasks.ingest import ingest, judge_log
-from tasks.keys import PURPOSES
-from tasks.ledger import Ledger
 from tasks.ledger_rules import Kind
 from tasks.log_files import BadInput
 from tasks.log_request import LogColumns
@@ -25,11 +23,11 @@ from tasks.quality import GateRefused
 from tasks.request import ReleaseRequest
 from tasks.reserve import reserve
 from tasks.run import identify
-from tests.homes import new_home
+from tests.homes import new_home, steps_of
 
 SECRET = "planted-secret"
 NAMES = ("AnonID", "Query", "QueryTime", "ItemRank", "ClickURL")
-TIME = "2006-03-01 07:17:12"
+TIME = "2026-11-10 07:17:12"
 PEOPLE = [str(100 + i) for i in range(30)]
 # Two rows a person; a quote, a comma, a hash and other scripts are text.
 QUERIES = ["news", 'the "news"', "a, b", "#1", "caf\u00e9", f"my {SECRET}"]
@@ -72,9 +70,7 @@ LOG = tsv(ROWS)
 
 def new_run(folder, files, *, path="", **settings):
     """Write a log, and return a run of its release in a home with known keys."""
-    home = new_home(folder / "home")
-    for name in [*PURPOSES, "signing"]:
-        (home.keys / f"{name}.key").write_bytes(name.encode().ljust(32, b"."))
+    home = new_home(folder / "home", known_keys=True)
     for name, data in files.items():
         file = folder / "files" / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -131,7 +127,7 @@ def refusal(make_run, tmp_path):
             up_to_the_charge(make_run(files, **settings))
         assert SECRET not in "".join(traceback.format_exception(caught.value))
         home = new_home(tmp_path / "home")
-        assert Ledger(home.ledger).entries() == []
+        assert steps_of(home) == []
         assert list(home.participation.iterdir()) == []
         assert list(home.measurements.iterdir()) == []
         assert [file.name for file in home.public.iterdir()] == ["signing.pub"]
@@ -395,26 +391,29 @@ OPEN_QUOTE = csv_text(ROWS).replace(b"100,no click", b'100,"no click')
             {"log.tsv": LOG.replace(b"ItemRank", b"query")}, {}, "column twice", id="column twice"
         ),
         pytest.param(
-            {"log.tsv": LOG + LOG.replace(b"\n", b"\r\n")}, {}, "line ends", id="mixed line ends"
+            {"log.tsv": LOG + LOG.replace(b"\n", b"\r\n")},
+            {},
+            "line 62: line ends",
+            id="mixed line ends",
         ),
         pytest.param(
             {"log.tsv": LOG + bad_line(b"7", f"a\r{SECRET}", TIME, "1", "")},
             {},
-            "line ends",
+            "line 62: line ends",
             id="bare carriage return",
         ),
-        pytest.param({"log.csv": OPEN_QUOTE}, {}, "near line 3: a quote opens", id="open quote"),
-        pytest.param({"log.csv": JOINED}, {}, "over several lines", id="quotes around others"),
+        pytest.param({"log.csv": OPEN_QUOTE}, {}, "line 3: a quote opens", id="open quote"),
+        pytest.param({"log.csv": JOINED}, {}, "line 2: a quote opens", id="quotes around others"),
         pytest.param(
             {"log.csv": JOINED_AND_BROKEN},
             {},
-            "near line 2: a quote opens",
+            "line 2: a quote opens",
             id="broken around others",
         ),
         pytest.param(
             {"log.tsv": LOG, "roster.csv": b'person,optin\n100,1\n"101\n102",1\n'},
             {"roster": "roster.csv"},
-            "over several lines",
+            "line 3: a quote opens",
             id="roster's quotes around others",
         ),
         pytest.param(
@@ -435,7 +434,7 @@ OPEN_QUOTE = csv_text(ROWS).replace(b"100,no click", b'100,"no click')
         pytest.param(
             {"log.tsv": LOG, "roster.tsv": b"person\toptin\n100\t1\r101\t1\n"},
             {"roster": "roster.tsv"},
-            "roster.tsv breaks off",
+            "roster.tsv, line 2: line ends",
             id="roster with a bare carriage return",
         ),
         pytest.param(

@@ -1,16 +1,22 @@
 """The Prefect side of the steps: order, retries, and what an error may say."""
 
 import ast
+import asyncio
 import inspect
+import json
+import logging
 
 import pytest
 from prefect.cache_policies import NO_CACHE
+from prefect.workers.process import ProcessJobConfiguration
 
 from flows import release as release_flow
 from hybriddp.errors import HybridDPError
 from tasks import orchestrated, steps
-from tasks.log_files import BadInput
+from tasks.reasons import reasoned
+from tasks.refusals import BadInput, BudgetRefused
 from tests.homes import new_home
+from tests.repository import ROOT
 
 DRAWS = ("draw_head_list", "draw_optin_histogram", "collect_reports")
 POST_PROCESSING = ("trim_head_list", "publish_package", "denoise", "blend", "project")
@@ -27,10 +33,11 @@ def calls_in(function) -> list[str]:
 
 def test_flow_runs_the_same_steps_in_the_same_order_as_the_crash_tests():
     same = {"denoise_reports": "denoise", "blend_estimates": "blend",
-            "project_estimates": "project", "measure_clients": "collect_reports"}  # fmt: skip
+            "project_estimates": "project", "measure_clients": "collect_reports",
+            "require_a_word": "wait_for_sign_off"}  # fmt: skip
     plain = [same.get(name, name) for name in calls_in(steps.run_release)]
     flow = calls_in(release_flow.release.fn)
-    asking = ("identify", "wait_for_list_sign_off", "wait_for_sign_off")
+    asking = ("identify", "wait_for_list_sign_off")
     assert [name for name in flow if name not in asking] == plain
     assert flow[0] == "identify"
     assert flow.index("judge_release") < flow.index("wait_for_sign_off") < flow.index("publish")
@@ -83,3 +90,40 @@ def test_only_unforeseen_errors_are_retried(error, is_retried):
             raise error
 
     assert orchestrated._is_unforeseen(None, None, Failed()) is is_retried
+
+
+def test_refused_run_says_its_reason_in_the_forms_words():
+    @reasoned
+    def refuse():
+        raise BudgetRefused("epoch 2026-W46 was paid for; give --pay-again.")
+
+    state = refuse()
+    assert state.is_failed()
+    assert state.message == "epoch 2026-W46 was paid for; give pay_again."
+    assert isinstance(state.data, BudgetRefused)  # the command line raises it again
+
+
+def logged(error: Exception, message: str) -> logging.LogRecord | None:
+    """Return what Prefect's logger of task runs makes of an error, if it logs it at all."""
+    logger = logging.getLogger("prefect.task_runs")
+    trace = (type(error), error, error.__traceback__)
+    record = logger.makeRecord(logger.name, logging.ERROR, "", 0, message, (error,), trace)
+    return record if logger.filter(record) else None
+
+
+def test_log_of_a_run_says_reasons_instead_of_tracebacks():
+    error = BadInput("a.tsv is not there; give --log.")
+    said = logged(error, "Task run failed with exception: %r")
+    assert (said.getMessage(), said.exc_info) == ("a.tsv is not there; give log.", None)
+    assert logged(error, "Engine execution exited with unexpected exception %r") is None
+    assert logged(ValueError("unforeseen"), "failed with %r").exc_info
+
+
+def test_worker_ignores_what_a_request_says_of_its_command():
+    """The server refuses it already (tests/flow/test_door.py)."""
+    template = json.loads((ROOT / "work_pool.json").read_text())
+    hostile = {"command": "touch x", "env": {"A": "b"}, "working_dir": "/", "env.C": "d"}
+    made = asyncio.run(
+        ProcessJobConfiguration.from_template_and_values(template, hostile, client=object())
+    )
+    assert (made.command, made.env, made.working_dir) == (None, {}, None)

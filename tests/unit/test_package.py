@@ -236,8 +236,8 @@ def resign(directory: Path, message: bytes) -> None:
         (lambda d, data: (d / "package.sig").write_bytes(b"\0" * 65), "package.sig must hold"),
         (lambda d, data: (d / "package.sig").unlink(), "package.sig must be readable"),
         (lambda d, data: (d / "package.json").unlink(), "package.json must be readable"),
-        (lambda d, data: with_pipe(d / "package.json"), "got something that is no file"),
-        (lambda d, data: with_pipe(d / "package.sig"), "got something that is no file"),
+        (lambda d, data: with_pipe(d / "package.json"), "must be a file, got something else"),
+        (lambda d, data: with_pipe(d / "package.sig"), "must be a file, got something else"),
     ],
 )
 def test_package_without_the_curators_signature_is_refused(tmp_path, spoil, rule):

@@ -32,8 +32,8 @@ FACTS = {
         "click_share": 0.5,
         "largest_member_share": 0.01,
         "distinct_query_share": 0.4,
-        "span_days": 0.9,
-        "future_row_share": 0.0,
+        "outside_epoch_share": 0.9,
+        "alike_id_share": 0.0,
     },
     "client_reports": {
         "n_reports_read": 1_000,
@@ -71,6 +71,8 @@ FACTS = {
         "largest_member_share": 0.1,
         "keyless_member_share": 0.1,
         "clamped_share": 0.01,
+        "outside_epoch_share": 0.9,
+        "alike_id_share": 0.0,
     },
     "means": {
         "n_rows": 3,
@@ -83,8 +85,8 @@ FACTS = {
     },
     "clusters": {"n_missing": 0, "n_bytes": 400, "n_impossible": 0, "order_is_fixed": True},
 }
-# What may be null: a log without times has no span, and one number of two groups compares nothing.
-MAY_BE_NULL = {("raw_log", "span_days"), ("means", "agreement")}
+# What may be null: one number of two groups compares nothing.
+MAY_BE_NULL = {("means", "agreement")}
 TABLES = {
     "head_list": {
         "rank": [1, 2, 3],
@@ -134,9 +136,8 @@ def breaking_cases():
         ("raw_log", "click_share", 1.01),
         ("raw_log", "largest_member_share", 0.51),
         ("raw_log", "distinct_query_share", 0.995),
-        ("raw_log", "span_days", 367.0),
-        ("raw_log", "span_days", -1.0),
-        ("raw_log", "future_row_share", 0.02),
+        ("raw_log", "outside_epoch_share", 0.9991),
+        ("raw_log", "alike_id_share", 1e-6),
         ("client_reports", "n_accepted", 1),
         ("client_reports", "n_malformed", -1),
         ("client_reports", "n_duplicate", -1),
@@ -165,6 +166,8 @@ def breaking_cases():
         ("raw_numbers", "largest_member_share", 0.51),
         ("raw_numbers", "keyless_member_share", 0.51),
         ("raw_numbers", "clamped_share", 0.51),
+        ("raw_numbers", "outside_epoch_share", 0.9991),
+        ("raw_numbers", "alike_id_share", 1e-6),
         ("means", "n_rows", 0),
         ("means", "n_bytes", 0),
         ("means", "n_bytes", 5_000_001),
@@ -306,18 +309,13 @@ def test_frame_without_its_row_fails(suite):
     assert failed_labels(judge(suite, frame(suite).slice(0, 0))) == {ONE_ROW}
 
 
-def test_log_without_times_passes():
-    assert judge("raw_log", frame("raw_log", span_days=None, future_row_share=None)).passed
-    assert judge("raw_log", frame("raw_log", span_days=None)).passed
-
-
 def test_tiny_log_at_every_limit_passes():
     assert judge(
         "raw_log",
         frame(
             "raw_log", n_rows=2, n_members=2, n_active_members=2, bad_row_share=0.01,
             empty_query_share=0.2, click_share=1.0, largest_member_share=0.5,
-            distinct_query_share=0.5, span_days=0,
+            distinct_query_share=0.5, outside_epoch_share=0.999,
         ),
     ).passed  # fmt: skip
 
@@ -420,7 +418,7 @@ def test_broken_suite_is_refused_when_it_is_read(change, message, tmp_path, monk
 
 
 SPOILT = {
-    "raw_log": frame("raw_log", click_share=SECRET, n_members=SECRET, span_days=SECRET),
+    "raw_log": frame("raw_log", click_share=SECRET, n_members=SECRET, alike_id_share=SECRET),
     "client_reports": frame("client_reports", n_accepted=SECRET, n_foreign=SECRET),
     "release": frame("release", total_mass=SECRET, order_is_fixed=SECRET),
     "histograms": frame("histograms", n_rows=SECRET, n_blocked=SECRET, order_is_fixed=SECRET),

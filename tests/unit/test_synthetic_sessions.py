@@ -43,7 +43,9 @@ from hybriddp.synthetic_sessions import (
     draw_session_world,
 )
 from hybriddp.synthetic_words import N_DOCUMENTS, BrokenPowerLaw, draw_vocabulary, zipf_ranks
-from tasks.generate import LOG_START, spell_sites, spell_words, write_session_log
+from tasks.epoch_times import fit_sessions
+from tasks.epochs import Epoch
+from tasks.generate import spell_sites, spell_words, write_session_log
 from tests.stats import ALPHA, law_p_value
 
 SMALL = WORLD_SIZE // 100
@@ -347,7 +349,7 @@ def test_log_without_users_is_refused(world, tmp_path):
     with pytest.raises(InvalidParameter, match="n_users must be >= 1, got 0"):
         world.draw_blocks(0, rng=study_rng(1))
     with pytest.raises(InvalidParameter, match="n_users must be >= 1, got 0"):
-        write_session_log(0, tmp_path / "log.tsv", seed=1, world_size=SMALL)
+        write_session_log(0, tmp_path / "log.tsv", seed=1, epoch=MONTH, world_size=SMALL)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -366,6 +368,11 @@ def test_different_sites_have_different_texts():
     assert texts.null_count == 1
     assert pc.count_distinct(texts).as_py() == 200_000
     assert texts[1:3].to_pylist() == ["http://www.google.com", "http://www.yahoo.com"]
+
+
+# As long as the month that sessions are drawn for, so that every time stays.
+MONTH = Epoch.parse("2026-10")
+LOG_START = int(MONTH.period[0].replace(tzinfo=UTC).timestamp())
 
 
 def read_rows(path) -> list[tuple[int, str, int, int, str]]:
@@ -404,7 +411,9 @@ def test_text_says_what_the_arrays_say(tmp_path, monkeypatch):
     monkeypatch.setattr(synthetic_sessions, "USERS_PER_BLOCK", 200)
     steps = []
     path = tmp_path / "log.tsv.gz"
-    summary = write_session_log(500, path, seed=9, world_size=SMALL, progress=steps.append)
+    summary = write_session_log(
+        500, path, seed=9, epoch=MONTH, world_size=SMALL, progress=steps.append
+    )
     log = draw_session_log(500, rng=study_rng(9), world_size=SMALL)
     world = draw_session_world(rng=study_rng(9), size=SMALL)
     rows = read_rows(path)
@@ -422,10 +431,29 @@ def test_text_says_what_the_arrays_say(tmp_path, monkeypatch):
         assert np.array_equal(per_user, np.unique_counts(in_arrays.users).counts), kind
 
 
+@pytest.mark.parametrize("epoch", ["2026-W46", "2026-11-10"])
+def test_sessions_fit_into_any_epoch_and_stay_sessions_where_there_is_room(epoch):
+    """The same pauses inside of sessions, the same ends of sessions, and nothing outside."""
+    log, period = draw_session_log(500, rng=study_rng(9), world_size=SMALL), Epoch.parse(epoch)
+    start, end = (int(moment.replace(tzinfo=UTC).timestamp()) for moment in period.period)
+    times = fit_sessions(log.users, log.seconds, period)
+    assert times.min() >= start
+    assert times.max() < end
+    same = np.diff(log.users) == 0
+    old, new = np.diff(log.seconds)[same], np.diff(times)[same]
+    assert (new >= 0).all()
+    needed = np.bincount(log.users[1:][same], np.minimum(old, SESSION_GAP_SECONDS + 1), 500)
+    has_room = (needed < end - start - 1)[log.users[1:][same]]
+    assert has_room.mean() > 0.5
+    inside = old <= SESSION_GAP_SECONDS
+    assert np.array_equal(old[inside & has_room], new[inside & has_room])
+    assert (new[~inside & has_room] > SESSION_GAP_SECONDS).all()
+
+
 def test_same_seed_gives_the_same_bytes(tmp_path):
     paths = [tmp_path / f"{name}.parquet" for name in ("first", "again", "other")]
     for path, seed in zip(paths, (3, 3, 4), strict=True):
-        write_session_log(200, path, seed=seed, world_size=SMALL)
+        write_session_log(200, path, seed=seed, epoch=MONTH, world_size=SMALL)
     first, again, other = (path.read_bytes() for path in paths)
     assert first == again != other
 
@@ -440,6 +468,7 @@ def test_memory_does_not_grow_with_the_log(tmp_path, monkeypatch):
             n_users,
             tmp_path / "log.tsv",
             seed=1,
+            epoch=MONTH,
             world_size=1_600,
             progress=lambda _: arrow.append(pa.total_allocated_bytes()),
         )
@@ -459,13 +488,23 @@ def small_worlds(monkeypatch):
 @pytest.mark.usefixtures("small_worlds")
 def test_command_writes_a_log_with_sessions(tmp_path):
     out = tmp_path / "log.tsv.gz"
-    arguments = ["generate", "--kind", "sessions", "--users", "50", "--seed", "9", "--out", out]
-    result = CliRunner().invoke(app, [*map(str, arguments), "--json"])
+    arguments = [
+        "generate",
+        "--kind",
+        "sessions",
+        "--users",
+        "50",
+        "--seed",
+        "9",
+        "--epoch",
+        "2026-10",
+    ]
+    result = CliRunner().invoke(app, [*arguments, "--out", str(out), "--json"])
     assert result.exit_code == 0
     summary = json.loads(result.stdout)
     assert (summary["users"], summary["rows"]) == (50, len(read_rows(out)))
     # The same that tasks write.
-    write_session_log(50, tmp_path / "again.tsv.gz", seed=9, world_size=SMALL)
+    write_session_log(50, tmp_path / "again.tsv.gz", seed=9, epoch=MONTH, world_size=SMALL)
     assert out.read_bytes() == (tmp_path / "again.tsv.gz").read_bytes()
 
 

@@ -17,7 +17,7 @@ from tasks.cohorts import account_of
 from tasks.contributions import Vocabulary, pick_items
 from tasks.engine import DuckDBEngine
 from tasks.ingest import load_searches
-from tasks.keys import PURPOSES, Keyring
+from tasks.keys import Keyring
 from tasks.zealous import ZealousRun, choose_people
 from tests.homes import new_home
 from tests.zealous.support import request_for, reserve_log, write_log
@@ -40,9 +40,8 @@ class Curator:
     """A home in which the people of a roster are reserved, and any log of theirs is counted."""
 
     def __init__(self, root: Path) -> None:
-        self._home, self._roster = new_home(root / "home"), root / "roster.tsv"
-        for name in [*PURPOSES, "signing"]:  # known keys, so that every run makes the same choices
-            (self._home.keys / f"{name}.key").write_bytes(name.encode().ljust(32, b"."))
+        self._home = new_home(root / "home", known_keys=True)
+        self._roster = root / "roster.tsv"
         self._roster.write_text("person\toptin\n" + "".join(f"{who}\t1\n" for who in PEOPLE))
         log = write_log(root / "log.tsv", [(PEOPLE[0], "q", "2026-11-10 10:00:00", "u")])
         self._reserved = reserve_log(request_for(log, roster=self._roster), self._home)

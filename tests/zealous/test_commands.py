@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 from flows.cli import app
 from flows.cli_zealous import show_histograms
+from tests.homes import new_home
 from tests.publish.test_commands import own_environment  # noqa: F401 - a fixture
 from tests.zealous.support import N_PEOPLE
 
@@ -24,20 +25,23 @@ def words(text):
 def test_ledger_shows_what_everybody_paid_in_all(run):
     home = run.home.root
     shown = json.loads(hybriddp("ledger", "show", "--json", home=home).stdout)
-    assert shown["runway"]["asked"] == {"epsilon": 4 * 10**9, "delta": 10**13}
+    price = {"epsilon": 4, "delta": 1e-5, "epsilon_nano": 4 * 10**9, "delta_atto": 10**13}
+    assert shown["runway"]["asked"] == price
     assert shown["runway"]["fits_largest"] == 2
     text = words(hybriddp("ledger", "show", home=home).stdout)
     assert f"2026-W46 histograms PUBLISHED {N_PEOPLE + 1} 4 1e-05" in text
     assert "2 more for the most charged, 3 for a newcomer" in text
     held = json.loads(hybriddp("ledger", "balance", "17", "--json", home=home).stdout)
-    assert held["spent"] == {"epsilon": 4 * 10**9, "delta": 10**13}
+    assert held["spent"] == price
 
 
 def test_verify_withdraw_and_verify_again(run, folder):
     home = run.home.root
     checked = json.loads(hybriddp("verify", folder.parent, "--json", home=home).stdout)
     assert "recomputed" in checked["checks"]
-    assert hybriddp("withdraw", run.release_id, "--reason", "test", home=home).exit_code == 0
+    assert (
+        hybriddp("withdraw", run.release_id, "--reason", "test", "--yes", home=home).exit_code == 0
+    )
     refused = hybriddp("verify", folder, home=home)
     assert refused.exit_code == 1
     assert "withdrawn" in refused.stderr
@@ -47,10 +51,11 @@ def test_the_head_of_every_histogram_is_shown_with_what_was_paid(folder, capsys)
     show_histograms(folder, 7)
     text = words(capsys.readouterr().out)
     for said in (
-        "4 keywords of more than 38 people (noise within 6 in 95 % of cases)",
-        "rank query next_query users",
-        "rank query url users",
+        "4 keywords of more than 38 contributors (noise within 6 in 95 % of cases)",
+        "rank query next_query contributors",
+        "rank query url contributors",
         f"(epsilon 4, delta 1e-05) in all, probabilistic, for each of {N_PEOPLE + 1} people.",
+        "Each person contributes at most 1 of their items to a histogram, so more people have an",
         "7 checks passed",
     ):
         assert said in text
@@ -68,7 +73,7 @@ def test_the_head_of_every_histogram_is_shown_with_what_was_paid(folder, capsys)
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(tmp_path, arguments, said):
-    done = hybriddp("zealous", *arguments, "--home", tmp_path / "home", home=tmp_path)
+    done = hybriddp("zealous", *arguments, home=new_home(tmp_path / "home").root)
     assert done.exit_code == 2
     assert said in words(done.stderr)
     assert "Traceback" not in done.stderr

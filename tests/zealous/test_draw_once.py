@@ -21,7 +21,7 @@ from tasks.run import release_id_of
 from tasks.verify import verify_release
 from tasks.zealous import identify
 from tasks.zealous_steps import run_zealous
-from tests.homes import new_home
+from tests.homes import new_home, steps_of
 from tests.release.support import files_below, spent_by_account
 from tests.zealous.support import PUBLISHED, ledger_rows, published_items, request_for, reserve_log
 
@@ -72,7 +72,7 @@ def kill(monkeypatch) -> Kill:
 
 
 def rows(home):
-    return [f"{e.kind} {e.draw}".strip() for e in Ledger(home.ledger).entries()]
+    return [f"{e.kind} {e.draw}".strip() for e in steps_of(home)]
 
 
 def drawn(kinds):
@@ -187,7 +187,10 @@ def test_a_measurement_whose_row_was_not_written_is_spent_too(log, home, kill, m
         patch.setattr(Ledger, "append", append)
         with pytest.raises(Killed):
             run_zealous(run)
-    assert [Path(path).name for path in files_below(home.measurements)] == [FILES["queries"]]
+    assert {Path(path).name for path in files_below(home.measurements)} == {
+        FILES["queries"],
+        "queries.started.json",
+    }
     with pytest.raises(BudgetRefused, match="--new-attempt"):
         identify(request, home)
     assert kill.n_draws == 1
@@ -232,6 +235,8 @@ def id_of(log, fast_folder):
         {"blocklist": "blocked.txt"},
         {"min_group_size": 5},
         {"max_bad_row_share": 0.5},
+        {"max_outside_epoch_share": 0.5},
+        {"exact_ids": True},
         {"sign_off": True},
         {"histograms": ("clicks", "pairs", "queries", "keywords")},  # the order of draws is ours
     ],
@@ -251,7 +256,7 @@ def test_whatever_decides_what_is_measured_is_another_release(id_of):
         {"epsilon": 3.999},
         {"delta": 1.1e-5},
         {"rotation": 2},
-        {"epoch": "2026-W47"},
+        {"epoch": "2026-W45"},
         {"product": "other"},
         {"locale": "en-US"},
     ]

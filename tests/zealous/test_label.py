@@ -54,8 +54,10 @@ def test_label_of_the_probabilistic_promise(folder):
     label = (folder / "label.md").read_text()
     for words in (
         "# Privacy label: histograms, all, 2026-W46",
-        f"how many of {N_PEOPLE + 1} people share",
-        "at most 1 different item in each",
+        f"many of {N_PEOPLE + 1} people share",
+        "at most 1 different item to each",
+        "are not all who have an item.** Whoever has more than 1 contributes 1 of them, picked",
+        "is a lower bound of them; how far above it they are was not measured",
         "| queries | 3 | 38 | 6 | 1 | 2.5e-06 |",
         "| pairs | 2 | 38 | 6 | 1 | 2.5e-06 |",
         "pays epsilon 4 and delta 1e-05: the histograms come from the same people, so their costs",
@@ -63,7 +65,9 @@ def test_label_of_the_probabilistic_promise(folder):
         "probabilistic differential privacy",
         "But for outcomes that have a chance of delta altogether",
         "Among the excepted outcomes a search of few people may become visible",
-        "Everybody in the log: who takes part was read off it, so being in the log at all is not",
+        "Everybody in the log, and all of them trusted the curator",
+        "so being in the log of this epoch is not protected",
+        "Only rows whose time lies in this epoch, in UTC, count.",
         "Over a lifetime** nobody's searches are used beyond (epsilon 12, delta 0.0001)",
         "What it does not promise",
     ):
@@ -76,7 +80,7 @@ def test_label_of_indistinguishability(others):
     label = (folder / "label.md").read_text()
     for words in (
         "# Privacy label: other, en-US, 2026-W46",
-        "at most 2 different items in each",
+        "at most 2 different items to each",
         "pays epsilon 3 and delta 1e-09",
         "(indistinguishability)",
         "but for a chance of delta. This is weaker than the probabilistic promise",
@@ -87,7 +91,7 @@ def test_label_of_indistinguishability(others):
     ):
         assert said(label, words), words
     assert not said(label, "probabilistic differential privacy")
-    assert not said(label, "being in the log at all"), "the roster says who took part"
+    assert not said(label, "being in the log"), "the roster says who took part"
 
 
 def test_the_numbers_of_the_label_are_those_of_the_ledger(run, folder):

@@ -9,6 +9,7 @@ from tasks.measurements import FILES
 from tasks.verify import verify_publication, verify_release
 from tasks.zealous_label import write_label
 from tasks.zealous_product import describe
+from tests.publish.hostile import campaign
 from tests.publish.spoiling import Publisher, require_every_change_to_be_seen
 
 PUBLIC = [
@@ -88,12 +89,12 @@ def test_a_promise_that_does_not_fit_together_is_refused(
     ("name", "value", "words"),
     [
         ("relaxation", "indistinguishable", "noise and thresholds"),
-        ("relaxation", "none", "not those of histograms"),
+        ("relaxation", "none", "does not know in parameters"),
         ("items_per_user", 2, "noise and thresholds"),
-        ("items_per_user", "1", "not those of histograms"),
+        ("items_per_user", "1", "does not know in parameters"),
         ("epsilon", "1", "not what the parameters cost"),
         ("delta", "1e-9", "not what the parameters cost"),
-        ("delta", "tiny", "not those of histograms"),
+        ("delta", "tiny", "does not know in parameters"),
     ],
 )
 def test_parameters_that_do_not_fit_the_promise_are_refused(
@@ -163,10 +164,10 @@ def test_a_query_that_vanished_everywhere_is_refused_unless_it_is_said_to_be_blo
 @pytest.mark.parametrize("kind", ITEM_KINDS)
 def test_an_added_or_changed_row_or_another_order_is_refused(run, publisher, folder, key, kind):
     rows = publisher.rows(kind)
-    first = next(name for name in rows[0] if name not in ("rank", "users"))
+    first = next(name for name in rows[0] if name not in ("rank", "contributors"))
     for changed in (
         [*rows, {**rows[-1], first: "zzz"}],
-        [{**rows[0], "users": rows[0]["users"] + 1}, *rows[1:]],
+        [{**rows[0], "contributors": rows[0]["contributors"] + 1}, *rows[1:]],
         rows[::-1],
     ):
         publisher.sign(**{kind: publisher.table(kind, changed)})
@@ -187,7 +188,7 @@ def test_forms_that_differ_and_wrong_numbers_of_rows_need_no_measurements(publis
 
 def test_a_table_with_another_column_is_refused(publisher, folder, key):
     table = publisher.table("queries", publisher.rows("queries"))
-    publisher.sign(queries=table.append_column("people", table["users"]))
+    publisher.sign(queries=table.append_column("people", table["contributors"]))
     with pytest.raises(VerificationFailed, match="other columns"):
         verify_release(folder, key)
 
@@ -206,3 +207,8 @@ def test_other_measurements_are_refused(run, folder, key, kind):
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     with pytest.raises(VerificationFailed, match=f"{FILES[kind]} is not the measurement"):
         verify_release(folder, key, measurements=run.folder)
+
+
+def test_odd_but_signed_manifests_are_refused_in_words(run, folder):
+    counted = campaign(folder, run.folder, "histograms", 60)
+    assert counted["refused"] > 40

@@ -1,0 +1,107 @@
+"""One canonical form of a person's id, wherever it is written: log, roster, ledger commands.
+
+A person's account is a keyed hash of the canonical id, for life. So a form never changes: a new
+one gets a new name, and a ledger keeps the form that it began with. Forms:
+
+- `nfc-trim-2`: Unicode's NFC, then white space and byte order marks trimmed from both ends; exact
+  otherwise: case, inner spaces and leading zeros tell people apart.
+- `trim-1`: what version 0.1.0 did: Unicode's space separators trimmed, and nothing else.
+
+Spellings that are most likely one human (`142` and `0142`) stay two ids. `folded` finds them, and
+the gate on the raw log refuses them.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hybriddp.errors import require
+
+NEWEST_FORM = "nfc-trim-2"
+FIRST_FORM = "trim-1"
+
+_SEPARATORS = " \u00a0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u202f\u205f\u3000"
+_WHITE_SPACE = "\t\n\v\f\r\u0085\u2028\u2029" + _SEPARATORS
+_TRIMMED = {FIRST_FORM: _SEPARATORS, NEWEST_FORM: _WHITE_SPACE + "\ufeff"}
+# Of Unicode 3.2, which Python keeps for ever: another version of Python must not make another
+# account of an id with letters that were new to an older one.
+_normalise = unicodedata.ucd_3_2_0.normalize
+
+_UNSEEN_ASCII = r"[\x00-\x20\x7f]+"
+_WHOLE_DECIMAL = r"^([0-9]+)\.0*$"
+_LEADING_ZEROS = r"^0+([0-9]+)$"
+
+
+class _Row(Protocol):
+    @property
+    def kind(self) -> Any: ...
+    @property
+    def payload(self) -> Mapping[str, Any]: ...
+
+
+def id_form_of(entries: Iterable[_Row]) -> str:
+    """Return the form of ids that a ledger uses: as its first row says.
+
+    A ledger of version 0.1.0 has no such row; it keeps its form once it knows anybody.
+    """
+    form = NEWEST_FORM
+    for entry in entries:
+        if str(entry.kind) == "FOUNDED":
+            form = str(entry.payload["id_form"])
+            break
+        if str(entry.kind) != "POLICY":  # people were charged, opted out or were erased
+            form = FIRST_FORM
+    require(form in _TRIMMED, f"id_form must be one of {sorted(_TRIMMED)}", form, "update hybriddp")
+    return form
+
+
+def canonical(text: str, form: str = NEWEST_FORM) -> str:
+    """Return the canonical id."""
+    if form != FIRST_FORM:
+        text = _normalise("NFC", text)
+    return text.strip(_TRIMMED[form])
+
+
+def in_sql(form: str) -> dict[str, str]:
+    """Return the parameters of the SQL that makes ids canonical.
+
+    ASCII, nearly everything, is trimmed in SQL; other ids go through `canonical` itself.
+    """
+    return {"id_form": form, "id_spaces": "".join(c for c in _TRIMMED[form] if c.isascii())}
+
+
+def canonical_ids(texts: pa.Array, forms: pa.Array) -> pa.Array:
+    """Return the canonical ids of a column; the second column says, always the same, which form."""
+    form = forms[0].as_py() if len(forms) else NEWEST_FORM
+    return pa.array(
+        [None if text is None else canonical(text, form) for text in texts.to_pylist()], pa.string()
+    )
+
+
+def folded(text: str) -> str:
+    """Return what spellings of one id have in common."""
+    text = unicodedata.normalize("NFKC", text).casefold()
+    text = unicodedata.normalize("NFKC", text)  # which folding may undo
+    seen = "".join(c for c in text if not c.isspace() and unicodedata.category(c) not in _UNSEEN)
+    return re.sub(_LEADING_ZEROS, r"\1", re.sub(_WHOLE_DECIMAL, r"\1", seen))
+
+
+_UNSEEN = ("Cc", "Cf")  # control characters; zero-width and other format characters
+
+
+def with_folded_ids(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return (person, folded): different ids, and what their spellings have in common."""
+    persons = batch.column("person")
+    seen = pc.replace_substring_regex(pc.ascii_lower(persons), _UNSEEN_ASCII, "")
+    whole = pc.replace_substring_regex(seen, _WHOLE_DECIMAL, r"\1")
+    result = pc.replace_substring_regex(whole, _LEADING_ZEROS, r"\1")
+    is_other = pc.invert(pc.string_is_ascii(persons))
+    others = pc.filter(persons, is_other).to_pylist()
+    if others:
+        spelled = pa.array([folded(text) for text in others], pa.string())
+        result = pc.replace_with_mask(result, is_other, spelled)
+    return pa.RecordBatch.from_pydict({"person": persons, "folded": result})

@@ -1,0 +1,111 @@
+"""Verdicts on raw logs: each tells something about people's data without noise, so each is a row.
+
+A gate's limits are parameters. Whoever may ask as often as they like, and stop before anybody is
+charged, finds out a share of the raw log to any number of digits. So every question is put on
+record before its answer is known, and those that no release follows are counted and limited for
+each epoch. The rows say what was asked, never what was answered.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+
+from tasks.ledger import GENESIS, Head, Recheck
+from tasks.ledger_chain import canonical
+from tasks.ledger_rules import ONCE_ATTEMPT, Entry, Kind
+from tasks.log_files import BadInput
+from tasks.policy import current_policy
+from tasks.refusals import BudgetRefused
+from tasks.run import LogRun, live_reservations
+
+# What is asked of a log before its gate is: whether it can be read at all.
+READING = "reading"
+_KINDS = (Kind.JUDGED, Kind.RESERVED, Kind.VOIDED, Kind.POLICY)
+_FROM_THE_BEGINNING = Head(0, GENESIS)
+
+
+def record_judgement(run: LogRun, suite: str, limits: Mapping[str, float] = {}) -> None:
+    """Put on record that a log is judged, before it is; refuse if too many were for nothing.
+
+    The same log under the same limits gives the same answer, so asking again costs nothing.
+    """
+    asked = {
+        "release_id": run.release_id,
+        "product": run.request.product,
+        "epoch": run.request.epoch,
+        "suite": suite,
+        "limits": {name: float(value).hex() for name, value in sorted(limits.items())},
+    }
+    key = hashlib.sha256(canonical(asked).encode()).hexdigest()[:32]
+
+    def check(rows: list[Entry], _date: datetime) -> None:
+        if _is_new(run, suite, rows):
+            _require_few(run, rows)
+
+    recheck = Recheck(_FROM_THE_BEGINNING, _KINDS, check)
+    run.ledger.append(Kind.JUDGED, "", ONCE_ATTEMPT, asked, draw=key, recheck=recheck)
+
+
+@contextmanager
+def judged_reading(run: LogRun) -> Iterator[None]:
+    """Put on record that a log could not be read, before anybody is told.
+
+    A log that can be read is judged by its gate next, and that is the verdict which counts. With
+    no verdicts left nothing is read: which step refuses would be one.
+    """
+    rows = run.ledger.entries(*_KINDS)
+    if _is_new(run, READING, rows):
+        _require_few(run, rows)
+    try:
+        yield
+    except BadInput:
+        record_judgement(run, READING)
+        raise
+
+
+def _require_few(run: LogRun, rows: list[Entry]) -> None:
+    most, epoch = current_policy(rows).max_refusals, run.request.epoch
+    if count_fruitless(rows, epoch) >= most:
+        raise BudgetRefused(
+            f"logs of epoch {epoch} were judged {most} times without a release that followed, and "
+            "every verdict tells something about people's data that no noise hides. The log was "
+            "not judged. `hybriddp ledger policy --max-refusals N` allows more, on record."
+        )
+
+
+def count_fruitless(rows: list[Entry], epoch: str) -> int:
+    """Count the verdicts of an epoch that no release followed.
+
+    A release takes one verdict; all others of the same log were asked for something else. A
+    reservation that was given back is none.
+    """
+    asked = [row.payload for row in rows if row.kind is Kind.JUDGED]
+    reading, judging = (
+        Counter(
+            payload["release_id"]
+            for payload in asked
+            if payload["epoch"] == epoch and (payload["suite"] == READING) is is_reading
+        )
+        for is_reading in (True, False)
+    )
+    reserved = {row.release_id for row in live_reservations(rows)}
+    # Who sees the gate's verdict knows that the log could be read.
+    return sum(
+        max(reading[release_id], judging[release_id]) - (release_id in reserved)
+        for release_id in reading | judging
+    )
+
+
+def _is_new(run: LogRun, suite: str, rows: list[Entry]) -> bool:
+    """Whether the question costs one more; the gate's does not if the log was just read for it."""
+    known = [
+        row.payload["suite"]
+        for row in rows
+        if row.kind is Kind.JUDGED and row.payload["release_id"] == run.release_id
+    ]
+    is_judged = any(name != READING for name in known)
+    if suite == READING:
+        return not known
+    return is_judged or not known

@@ -1,0 +1,173 @@
+"""One publication: its row in the ledger, its files, its folder on the shelf."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tasks.home import whole_directory
+from tasks.keys import Keyring, is_signed
+from tasks.ledger import LedgerCorrupt, LedgerMoved
+from tasks.ledger_rules import Entry, Kind
+from tasks.manifest import build_manifest, code_version, manifest_bytes, signed_bytes
+from tasks.manifest_form import SCHEMA_VERSION
+from tasks.products import Settings, product_of
+from tasks.run import Release
+from tasks.standing import Standing, folder_name
+
+
+def standing_of(release: Release) -> Standing:
+    """Return what the ledger says now of the release's product and locale."""
+    reserved = release.reservation
+    return Standing.of(release.home, reserved["product"], reserved["locale"])
+
+
+def folder_of(release: Release, publication: Entry) -> Path:
+    """Return where a publication of a release lies."""
+    reserved = release.reservation
+    return release.home.shelf(reserved["product"], reserved["locale"]) / folder_name(publication)
+
+
+def wanted_facts(release: Release, settings: Settings) -> dict[str, Any]:
+    """Return what a publication is made with: settings, and the texts that it leaves out."""
+    product = product_of(release.reservation["parameters"])
+    return {
+        "settings": settings.model_dump(exclude={"blocklist"}),
+        "blocked": product.blocked(release, settings),
+    }
+
+
+def record(release: Release, facts: Mapping[str, Any], *, revision: int = 1) -> Entry:
+    """Fix in the ledger what would otherwise differ from run to run."""
+    kind, draw = (Kind.PUBLISHED, "") if revision == 1 else (Kind.REVISED, str(revision))
+    while True:
+        head = release.ledger.head()
+        there = release.state.find(kind, draw)
+        if there is not None:
+            return there
+        payload = next_payload(release, facts, revision)
+        try:
+            return release.ledger.append(
+                kind, release.release_id, release.attempt, payload, draw=draw, expected_head=head
+            )
+        except LedgerMoved:
+            continue
+
+
+def next_payload(release: Release, facts: Mapping[str, Any], revision: int) -> dict[str, Any]:
+    """Return what the ledger would say of a publication that is made now."""
+    standing = standing_of(release)
+    earlier = standing.publications
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "created": release.ledger.now().isoformat(timespec="seconds"),
+        "sequence": standing.next_sequence,
+        "previous": folder_name(earlier[-1]) if earlier else None,
+        "revision": revision,
+        "code_version": code_version(),
+        # Whether readers are pointed to it: only a row can move them.
+        "latest": standing.would_be_newest((release.release_id, release.attempt)),
+        **facts,
+    }
+
+
+def record_again(release: Release, publication: Entry) -> Entry:
+    """Publish the same again, under a new sequence and revision, by this version's words.
+
+    It is no newer for that: it was created, and expires, when it was first.
+    """
+    kept = ("settings", "blocked", "created")
+    facts = {name: publication.payload[name] for name in kept}
+    published = standing_of(release).of_release((release.release_id, release.attempt))
+    return record(release, facts, revision=published[-1].payload["revision"] + 1)
+
+
+def put_on_shelf(release: Release, publication: Entry) -> Path:
+    """Make the folder of a publication appear, complete, or see that it is what it was."""
+    folder = folder_of(release, publication)
+    if folder.exists() and publication.payload["code_version"] != code_version():
+        _require_as_signed(release, publication, folder)
+        return folder
+    files = publication_files(release, publication)
+    if folder.exists():
+        _require_same(folder, files)
+        return folder
+    with whole_directory(folder) as partial:
+        for name, data in files.items():
+            (partial / name).write_bytes(data)
+    return folder
+
+
+def publication_files(release: Release, publication: Entry) -> dict[str, bytes]:
+    """Return every file of a publication; only the signature needs a secret."""
+    files, manifest = described_files(release, publication)
+    files["manifest.json"] = manifest
+    files["manifest.sig"] = Keyring.open(release.home).signing.sign(signed_bytes(manifest))
+    return files
+
+
+def described_files(release: Release, publication: Entry) -> tuple[dict[str, bytes], bytes]:
+    """Return the files that a manifest describes, the label among them, and the manifest."""
+    product = product_of(release.reservation["parameters"])
+    made = product.content(release, publication.payload)
+    described = build_manifest(release, publication, made)
+    files = dict(made.files)
+    files["label.md"] = product.label(release, described).encode()
+    return files, manifest_bytes(build_manifest(release, publication, replace(made, files=files)))
+
+
+def _require_same(folder: Path, files: Mapping[str, bytes]) -> None:
+    for name, data in files.items():
+        path = folder / name
+        if not path.exists() or path.read_bytes() != data:
+            raise LedgerCorrupt(
+                f"{path} is not what these measurements and the ledger give; somebody changed it. "
+                "Run `hybriddp verify` on the folder; to make it again, remove the folder first."
+            )
+
+
+def _require_as_signed(release: Release, publication: Entry, folder: Path) -> None:
+    """See that a folder of another version, which may word things otherwise, is still as signed.
+
+    It is not made again to be compared: the ledger, the measurements and our key say enough.
+    """
+    public_key = Keyring.open(release.home).public_key
+    try:
+        data, signature = ((folder / f"manifest.{end}").read_bytes() for end in ("json", "sig"))
+        manifest = json.loads(data) if is_signed(public_key, signed_bytes(data), signature) else {}
+        listed = {name: facts["sha256"] for name, facts in manifest["files"].items()}
+        is_same = _names(manifest, release, publication) and all(
+            hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
+            for name, digest in listed.items()
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        is_same = False
+    if not is_same:
+        raise LedgerCorrupt(
+            f"{folder} is not what version {publication.payload['code_version']} of the program "
+            "signed there; somebody changed it. Run `hybriddp verify` on the folder; to publish "
+            "it again as a new revision, remove the folder first."
+        )
+
+
+def _names(manifest: Mapping[str, Any], release: Release, publication: Entry) -> bool:
+    """Whether a manifest is the one of a publication, whatever its words are."""
+    reserved, state = release.reservation, release.state
+    wanted = {
+        "product": reserved["product"],
+        "locale": reserved["locale"],
+        "epoch": reserved["epoch"],
+        "release_id": release.release_id,
+        "attempt": release.attempt,
+        "revision": publication.payload["revision"],
+        "sequence": publication.payload["sequence"],
+        "ledger": {"seq": publication.seq, "hash": publication.hash},
+        "measurements": {
+            group: drawn.payload["sha256"]
+            for group in reserved["groups"]
+            if (drawn := state.find(Kind.DRAWN, group)) is not None
+        },
+    }
+    return all(manifest[name] == value for name, value in wanted.items())

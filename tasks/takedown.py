@@ -1,0 +1,110 @@
+"""Take publications down: what is left of a folder is a signed notice that names nothing.
+
+Not even the manifest stays: it lists the queries whose other urls have a mass.
+"""
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hybriddp.package import canonical_json
+from tasks.checks import VerificationFailed
+from tasks.home import Home, sync_directory, write_whole
+from tasks.keys import Keyring, is_signed
+from tasks.ledger import Ledger
+from tasks.ledger_rules import Entry, Kind
+from tasks.log_files import BadInput
+from tasks.reading import Unreadable, parse_json, read_file
+from tasks.standing import Standing, folder_name
+
+NOTICE, SIGNATURE = "withdrawn.json", "withdrawn.sig"
+_SIGNING_CONTEXT = b"hybriddp withdrawal v1\n"
+_REASONS = {
+    Kind.WITHHELD: "withheld at sign-off",
+    Kind.REVISED: "a later revision leaves texts out that were published here",
+}
+
+
+def notice_of(row: Entry, facts: Mapping[str, Any]) -> bytes:
+    """Return what readers are told: who took it down, when and why; never what was in it."""
+    is_revision = row.kind is Kind.REVISED
+    return canonical_json(
+        {
+            "schema_version": 2,
+            "release_id": row.release_id,
+            "attempt": row.attempt,
+            "at": row.payload.get("at", row.at),
+            "reason": _REASONS.get(row.kind) or row.payload["reason"],
+            "replaced_by": folder_name(row) if is_revision else None,
+            # A restored ledger that lacks this row has forgotten the takedown.
+            "ledger": {"seq": row.seq, "hash": row.hash},
+            **facts,
+        }
+    )
+
+
+def bury(home: Home, folder: Path, notice: bytes) -> None:
+    """Leave nothing but the signed notice in a folder; done again, it changes nothing."""
+    signature = Keyring.open(home).signing.sign(_SIGNING_CONTEXT + notice)
+    for name, data in ((SIGNATURE, signature), (NOTICE, notice)):
+        path = folder / name
+        if not path.is_file() or path.read_bytes() != data:
+            write_whole(path, data)
+    # Only now: whoever dies here leaves a folder that says what it is.
+    for path in [path for path in folder.iterdir() if path.name not in (NOTICE, SIGNATURE)]:
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+    sync_directory(folder)
+
+
+def is_taken_down(folder: Path) -> bool:
+    """Whether a folder says that it was taken down; half a notice is one, too."""
+    return any((folder / name).exists() for name in (NOTICE, SIGNATURE))
+
+
+def why(folder: Path) -> str:
+    """Say in words why a folder was taken down, as far as its notice can be read."""
+    try:
+        notice = parse_json(read_file(folder, NOTICE), NOTICE)
+        replacement = notice.get("replaced_by")
+        instead = f" Use {replacement} instead." if replacement else ""
+        return f"taken down by its publisher on {notice['at']}: {notice['reason']}.{instead}"
+    except (Unreadable, LookupError, TypeError, AttributeError):
+        return "taken down by its publisher; its notice cannot be read."
+
+
+def refuse_if_taken_down(folder: Path) -> None:
+    """Refuse to read a folder that says that it was taken down; for readers without a key."""
+    if is_taken_down(folder):
+        raise BadInput(f"{folder} was {why(folder)}")
+
+
+def check_notice(folder: Path, public_key: bytes) -> None:
+    """Refuse a folder that was taken down, and say if the notice is not the publisher's."""
+    if not is_taken_down(folder):
+        return
+    try:
+        notice, signature = read_file(folder, NOTICE), read_file(folder, SIGNATURE)
+    except Unreadable:
+        notice, signature = b"", b""
+    if not is_signed(public_key, _SIGNING_CONTEXT + notice, signature):
+        raise VerificationFailed(
+            f"{folder} says that it was withdrawn, but {NOTICE} is not what the key signed: it is "
+            "damaged, or somebody put it there. Do not use the release; get it again."
+        )
+    raise VerificationFailed(f"the release was withdrawn: it was {why(folder)}")
+
+
+def ask_the_ledger(home: Home, manifest: Mapping[str, Any]) -> None:
+    """Refuse a release that the home's ledger knows as taken down, whatever its folder says."""
+    if not home.ledger.exists():
+        return
+    entries = Ledger(home.ledger).entries()
+    standing = Standing.among(entries, manifest["product"], manifest["locale"])
+    for publication in standing.of_release((manifest["release_id"], manifest["attempt"])):
+        is_this = publication.payload["revision"] == manifest["revision"]
+        if is_this and standing.taken_down_by(publication) is not None:
+            raise VerificationFailed(
+                f"the ledger says that {folder_name(publication)} was withdrawn, and its folder "
+                "does not; run `hybriddp withdraw` or the release again, which mends the folder."
+            )

@@ -1,0 +1,172 @@
+"""Who may call a Prefect server of ours, what they may ask for, and how long it lives."""
+
+import base64
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+
+from tests.flow.conftest import free_port, is_open, is_running, run_command, wait_until
+from tests.flow.logs import write_searches
+from tests.homes import new_home
+from tests.repository import ROOT
+
+pytestmark = pytest.mark.slow
+
+
+def basic(key: str) -> dict[str, str]:
+    return {"authorization": f"Basic {base64.b64encode(key.encode()).decode()}"}
+
+
+@pytest.mark.parametrize("headers", [{}, basic("hybriddp:guess"), {"authorization": "Basic x"}])
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/work_pools/hybriddp"),
+        ("GET", "/csrf-token?client=x"),
+        ("POST", "/deployments/filter"),
+        ("PATCH", "/work_pools/hybriddp"),
+        ("POST", "/flow_runs/"),
+    ],
+)
+def test_nobody_without_the_key_is_let_in(served, headers, method, path):
+    answer = served.call(method, path, {} if method != "GET" else None, headers=headers)
+    assert answer["status"] in (401, 403), answer
+
+
+def test_events_take_no_message_without_the_key(served):
+    address = served.url.replace("http", "ws") + "/api/events/in"
+    with connect(address, subprotocols=["prefect"]) as socket:
+        socket.send(json.dumps({"type": "auth", "token": "guess"}))
+        with pytest.raises(ConnectionClosed):
+            next(iter(socket))
+
+
+def test_another_websites_page_is_not_answered(served):
+    """Not read (CORS), and not even with the key may it change something (CSRF)."""
+    for origin, is_allowed in ((served.url, True), ("http://evil.example", False)):
+        request = urllib.request.Request(
+            f"{served.url}/api/health", headers={"origin": origin, **basic(served.key)}
+        )
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            allowed = answer.headers.get("access-control-allow-origin")
+        assert (allowed == origin) is is_allowed
+        assert allowed != "*"
+    forged = served.call("POST", "/deployments/filter", {}, headers=basic(served.key))
+    assert forged["status"] == 403
+
+
+@pytest.mark.parametrize("name", ["command", "env", "working_dir", "env.PYTHONPATH"])
+def test_a_request_cannot_say_what_the_worker_runs(served, tmp_path, name):
+    marker = tmp_path / "marker"
+    value = {"env": {"PATH": str(tmp_path)}}.get(name, f"touch {marker}")
+    path = f"/deployments/{served.deployment('verify/verify')}"
+    body = {"job_variables": {name: value}}
+    for answer in (
+        served.call("POST", f"{path}/create_flow_run", body),
+        served.call("PATCH", path, body),
+    ):
+        assert answer["status"] == 422, answer
+        assert name in answer["detail"]
+    assert not marker.exists()
+
+
+def test_key_is_in_a_file_of_the_curator_and_nowhere_else(served):
+    assert (served.home / "private" / "prefect" / "api.auth").stat().st_mode & 0o077 == 0
+    assert (served.home / "private" / "prefect" / "prefect.db").stat().st_mode & 0o077 == 0
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    secret = served.key.partition(":")[2]
+    assert "flows.tied" in listed.stdout
+    assert len(secret) >= 32
+    assert secret not in listed.stdout + served.output.read_text()
+
+
+def test_command_without_the_servers_key_says_so_at_once(served, tmp_path):
+    write_searches(tmp_path / "log.tsv", 50)
+    new_home(tmp_path / "home")
+    done = run_command(
+        "release", "--log", str(tmp_path / "log.tsv"), "--epoch", "2026-W46",
+        "--home", str(tmp_path / "home"), environment=served.environment,
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert "does not know this home's key" in done.stderr
+
+
+BEGIN = """
+import sys, time
+from pathlib import Path
+from flows.temporary import begin
+from tasks.home import Home
+server = begin(Home(Path(sys.argv[1])))
+print(server.url, server.child.process.pid, flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_server_of_a_command_ends_with_it(tmp_path, number):
+    home = new_home(tmp_path / "home")
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PREFECT_")}
+    parent = subprocess.Popen(
+        [sys.executable, "-c", BEGIN, str(home.root)],
+        cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    with parent:
+        url, pid = parent.stdout.readline().split()
+        port = int(url.split(":")[2].split("/")[0])
+        assert is_open(port)
+        parent.send_signal(number)
+        parent.wait(timeout=60)
+        wait_until(lambda: not is_running(int(pid)), "the server outlives its command")
+        wait_until(lambda: not is_open(port), "its port is still open")
+    # What a server killed in its first moments left is removed by the next command.
+    assert len(list((home.prefect / "runs").iterdir())) <= 1
+
+
+def serve(home: Path, port: int) -> subprocess.Popen[str]:
+    environment = os.environ | {"HYBRIDDP_HOME": str(home), "HYBRIDDP_PORT": str(port)}
+    return subprocess.Popen(
+        [sys.executable, "-m", "flows.serve"],
+        cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_serve_leaves_nothing_behind_when_it_ends_early(tmp_path, number):
+    port = free_port()
+    with serve(new_home(tmp_path).root, port) as process:
+        assert "Starting" in process.stdout.readline()
+        wait_until(lambda: is_open(port), "nothing listens")
+        process.send_signal(number)
+        code = process.wait(timeout=60)
+        said = process.stdout.read()
+    assert code == (0 if number == signal.SIGTERM else -number)
+    assert "Traceback" not in said
+    wait_until(lambda: not is_open(port), "the server outlives `make serve`")
+
+
+def test_damaged_history_is_named_at_once(tmp_path):
+    home = new_home(tmp_path)
+    home.prefect.mkdir()
+    (home.prefect / "prefect.db").write_bytes(b"no database at all" * 500)
+    with serve(home.root, free_port()) as process:
+        said = process.stdout.read()
+        assert process.wait(timeout=60) == 1
+    assert "prefect.db is damaged" in said
+    assert "history of runs only" in said
+    assert "Starting" not in said, "refused before a server is started"
+
+
+def test_port_that_is_taken_is_named(served, tmp_path):
+    port = int(served.url.rpartition(":")[2])
+    with serve(new_home(tmp_path).root, port) as process:
+        assert f"port {port} is taken" in process.stdout.read()
+        assert process.wait(timeout=60) == 2

@@ -1,0 +1,52 @@
+"""A home with lists of two weeks, and what its shelf says."""
+
+import json
+from pathlib import Path
+
+from tasks.home import Home
+from tasks.keys import read_public_key
+from tasks.log_request import LogColumns
+from tasks.request import ReleaseRequest
+from tasks.run import Run, identify
+from tasks.steps import run_release
+from tests.release.support import request_for
+
+EARLIER, LATER = "2026-W40", "2026-W41"
+
+
+def request_of(log: Path, epoch: str, **settings: object) -> ReleaseRequest:
+    """Ask for a week's list; the log has no times, so that it may stand for any week."""
+    return request_for(log, epoch=epoch, columns=LogColumns(time=None), **settings)
+
+
+def publish_epoch(home: Home, log: Path, epoch: str, **settings: object) -> Path:
+    """Publish a week's list, or find it again."""
+    folder = run_release(run_of(home, log, epoch, **settings))
+    assert folder is not None
+    return folder
+
+
+def run_of(home: Home, log: Path, epoch: str, **settings: object) -> Run:
+    """Return the run of a week's release."""
+    return identify(request_of(log, epoch, **settings), home)
+
+
+def shelf_of(home: Home) -> Path:
+    """Return where the lists are."""
+    return home.shelf("search", "all")
+
+
+def latest(home: Home) -> dict[str, object] | None:
+    """Return what readers are pointed to, if to anything."""
+    path = shelf_of(home) / "latest.json"
+    return json.loads(path.read_bytes()) if path.exists() else None
+
+
+def key_of(home: Home) -> bytes:
+    """Return the publisher's public key."""
+    return read_public_key(home.public / "signing.pub")
+
+
+def names_in(folder: Path) -> set[str]:
+    """Return the names of a folder's files."""
+    return {path.name for path in folder.iterdir()}

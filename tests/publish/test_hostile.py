@@ -1,0 +1,153 @@
+"""A stranger's folder can neither hang nor fill nor confuse whoever verifies it."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from flows.cli import app
+from tasks import reading
+from tasks.checks import VerificationFailed
+from tasks.keys import KeyProblem, read_public_key
+from tasks.log_files import BadInput
+from tasks.reading import Unreadable, read_file
+from tasks.shelf import look_up, newest_folder
+from tasks.verify import verify_release
+from tests.publish.hostile import campaign
+from tests.publish.spoiling import Publisher
+from tests.publish.test_verify import FILES, sign_again
+
+
+@pytest.fixture
+def key(run) -> bytes:
+    return read_public_key(run.home.public / "signing.pub")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_pipe_a_device_a_link_or_a_folder_is_no_file(folder, key, name, tmp_path):
+    path, outside = folder / name, tmp_path / "outside"
+    shutil.copy(path, outside)
+    for make in (
+        os.mkfifo,
+        lambda path: path.symlink_to("/dev/zero"),
+        lambda path: path.symlink_to(outside),
+        Path.mkdir,
+    ):
+        path.unlink() if not path.is_dir() else path.rmdir()
+        make(path)
+        with pytest.raises(VerificationFailed, match=r"is a link|is no file|is missing"):
+            verify_release(folder, key)
+
+
+def test_no_reader_waits_for_a_pipe_or_reads_a_device(tmp_path):
+    for name in ("manifest.json", "latest.json", "trends.jsonl", "signing.pub", "settings.toml"):
+        os.mkfifo(tmp_path / name)
+    with pytest.raises(KeyProblem):
+        read_public_key(tmp_path / "signing.pub")
+    with pytest.raises(KeyProblem):
+        read_public_key(Path("/dev/zero"))
+    with pytest.raises(BadInput, match="no file"):
+        look_up(tmp_path, "a", 3)
+    (tmp_path / "manifest.json").unlink()
+    with pytest.raises(BadInput, match="no file"):
+        newest_folder(tmp_path)
+    for arguments in (["plan", "--previous", tmp_path], ["search", tmp_path, "a"],
+                      ["verify", tmp_path, "--key", "/dev/zero"],
+                      ["release", "--config", tmp_path / "settings.toml"]):  # fmt: skip
+        done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        assert done.exit_code in (1, 2), arguments
+        assert "unforeseen" not in done.stderr, arguments
+
+
+@pytest.mark.parametrize("name", ["../outside", "/etc/passwd", "..", "", "a\nb", "a/b", "\ud800"])
+def test_a_signed_name_that_leads_out_of_the_folder_is_refused(run, folder, key, name):
+    manifest = json.loads((folder / "manifest.json").read_bytes())
+    manifest["files"][name] = manifest["files"]["label.md"]
+    sign_again(run, folder, {}, manifest)
+    with pytest.raises(VerificationFailed, match="does not know in files"):
+        verify_release(folder, key)
+    with pytest.raises(Unreadable, match="no name of a file"):
+        read_file(folder, name)
+
+
+def test_a_pointer_that_leads_out_of_the_shelf_is_refused(folder):
+    pointer = folder.parent / "latest.json"
+    for odd in (b'{"release": "../../../etc"}', b"[]", b'{"release": 7}', b"{", b"[" * 100_000):
+        pointer.write_bytes(odd)
+        with pytest.raises(BadInput):
+            newest_folder(folder.parent)
+
+
+def test_a_file_larger_than_what_was_signed_is_not_read(folder, key, monkeypatch):
+    with (folder / "trends.jsonl").open("ab") as file:
+        file.truncate(2**40)  # takes no room on disk, and all of the memory
+    with pytest.raises(VerificationFailed, match=r"trends\.jsonl in .* is larger than"):
+        verify_release(folder, key)
+    manifest = json.loads((folder / "manifest.json").read_bytes())
+    monkeypatch.setattr(reading, "MAX_SMALL_BYTES", 100)
+    assert manifest
+    with pytest.raises(Unreadable, match="larger than the 100 bytes"):
+        read_file(folder, "manifest.json", 100)
+
+
+def parquet(table: pa.Table, **options: object) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, store_schema=False, **options)
+    return bytes(sink.getvalue())
+
+
+def test_a_signed_parquet_file_that_lies_or_swells_is_refused(run, folder, key):
+    data = (folder / "trends.parquet").read_bytes()
+    rows = pq.read_table(folder / "trends.parquet")
+    zeros, long_text = pa.array([0] * rows.num_rows), pa.array(["x" * 1_000_000])
+    repeated = pa.DictionaryArray.from_arrays(zeros, long_text)
+    swollen = rows.set_column(rows.schema.names.index("query"), "query", repeated)
+    for odd in (
+        b"",
+        b"PAR1",
+        data[:-20] + b"\xa5" * 12 + data[-8:],
+        data.replace(b"query", b"\xff\xfe\xff\xfe\xff"),
+        parquet(rows, compression="gzip"),
+        parquet(pa.concat_tables([rows] * 1_000)),
+        parquet(swollen),
+    ):
+        sign_again(run, folder, {"trends.parquet": odd})
+        with pytest.raises(VerificationFailed, match=r"trends\.parquet"):
+            verify_release(folder, key)
+
+
+def test_a_signed_text_file_that_is_odd_is_refused(run, folder, key):
+    for odd in (b"[1]\n", b"[" * 100_000, b'{"rank":NaN}\n', b"\xff\n", b'{"rank": 1}'):
+        sign_again(run, folder, {"trends.jsonl": odd})
+        with pytest.raises(VerificationFailed):
+            verify_release(folder, key)
+        with pytest.raises(BadInput):
+            look_up(folder, "a", 3)
+
+
+def test_a_manifest_in_another_spelling_is_refused(run, folder, key):
+    publisher = Publisher(run, folder, lambda _: "")
+    spelt = json.dumps(publisher.manifest, indent=1).encode()
+    for odd in (spelt, spelt[:-1] + b',"product":"twice"}', b"[" * 100_000, b"null\n", b"\xff"):
+        sign_bytes(run, folder, odd)
+        with pytest.raises(VerificationFailed, match="schema"):
+            verify_release(folder, key)
+
+
+def sign_bytes(run, folder: Path, data: bytes) -> None:
+    from tasks.keys import Keyring
+    from tasks.manifest import signed_bytes
+
+    (folder / "manifest.json").write_bytes(data)
+    signature = Keyring.open(run.home).signing.sign(signed_bytes(data))
+    (folder / "manifest.sig").write_bytes(signature)
+
+
+def test_odd_but_signed_manifests_are_refused_in_words(run, folder):
+    counted = campaign(folder, run.folder, "head list", 150)
+    assert counted["refused"] > 120

@@ -1,0 +1,160 @@
+"""Which release readers are pointed to, and that its sequence never goes back."""
+
+import json
+import shutil
+
+import pytest
+
+import tasks.manifest
+import tasks.publication
+import tasks.publish
+from tasks.checks import VerificationFailed
+from tasks.ledger import LedgerCorrupt
+from tasks.ledger_rules import Entry, Kind
+from tasks.standing import Standing
+from tasks.verify import verify_publication, verify_release
+from tasks.withdraw import withdraw
+from tests.publish.shelves import (
+    EARLIER,
+    LATER,
+    key_of,
+    latest,
+    names_in,
+    publish_epoch,
+    run_of,
+    shelf_of,
+)
+from tests.release.support import files_below
+
+pytestmark = pytest.mark.usefixtures("gates_waived")
+
+
+def test_an_older_epoch_that_is_published_later_is_not_the_latest(two_weeks, small_log):
+    before = latest(two_weeks)
+    backfilled = publish_epoch(two_weeks, small_log, "2026-W39")
+    manifest, _ = verify_release(backfilled, key_of(two_weeks))
+    assert manifest["sequence"] == 3
+    assert latest(two_weeks) == before
+    assert before["epoch"] == LATER
+
+
+def test_after_a_withdrawal_readers_are_moved_on_under_a_new_sequence(two_weeks, small_log):
+    """Whoever has kept sequence 2 accepts the older list, which is published again."""
+    run = run_of(two_weeks, small_log, EARLIER)
+    first = shelf_of(two_weeks) / run.release_id
+    withdraw(two_weeks, run_of(two_weeks, small_log, LATER).release_id, "a test")
+    pointer = latest(two_weeks)
+    assert (pointer["epoch"], pointer["sequence"]) == (EARLIER, 3)
+    moved = shelf_of(two_weeks) / pointer["release"]
+    manifest, _ = verify_release(
+        moved, key_of(two_weeks), min_sequence=2, measurements=run.folder, may_be_expired=True
+    )
+    assert manifest["revision"] == 2
+    old = json.loads((first / "manifest.json").read_bytes())
+    assert (manifest["created"], manifest["expires"]) == (old["created"], old["expires"])
+    assert manifest["files"] == old["files"], "the same list and the same label"
+
+
+def test_when_everything_is_withdrawn_nothing_is_the_latest(two_weeks, small_log):
+    for epoch in (EARLIER, LATER):
+        withdraw(two_weeks, run_of(two_weeks, small_log, epoch).release_id, "a test")
+        assert (latest(two_weeks) is None) == (epoch == LATER)
+
+
+@pytest.mark.parametrize("lost", [["withdrawn.json"], ["withdrawn.json", "withdrawn.sig"]])
+def test_a_lost_notice_does_not_bring_a_withdrawn_release_back(two_weeks, small_log, lost):
+    """Somebody restores the public zone from before, and another week's release runs again."""
+    run = run_of(two_weeks, small_log, LATER)
+    folder = shelf_of(two_weeks) / run.release_id
+    saved = shutil.copytree(folder, two_weeks.root / "saved")
+    withdraw(two_weeks, run.release_id, "a test")
+    for name in lost:
+        (folder / name).unlink()
+    shutil.copytree(saved, folder, dirs_exist_ok=True)
+    if len(lost) == 2:
+        verify_release(folder, key_of(two_weeks))  # a reader cannot know; the ledger does
+    with pytest.raises(VerificationFailed, match="withdrawn"):
+        verify_publication(two_weeks, folder, key_of(two_weeks))
+    publish_epoch(two_weeks, small_log, EARLIER)
+    assert latest(two_weeks)["epoch"] == EARLIER
+    assert names_in(folder) == {"withdrawn.json", "withdrawn.sig"}
+
+
+def test_a_release_of_another_version_is_found_again_as_it_was_signed(
+    two_weeks, small_log, monkeypatch
+):
+    """Today's program words labels otherwise; what was signed then is still that release."""
+    folder, public = publish_epoch(two_weeks, small_log, LATER), files_below(two_weeks.public)
+    become_another_version(monkeypatch)
+    assert publish_epoch(two_weeks, small_log, LATER) == folder
+    assert files_below(two_weeks.public) == public
+    (folder / "label.md").write_text("something else")
+    with pytest.raises(LedgerCorrupt, match="somebody changed it"):
+        publish_epoch(two_weeks, small_log, LATER)
+
+
+def test_a_lost_release_of_another_version_becomes_a_revision(two_weeks, small_log, monkeypatch):
+    """Two signed manifests of one sequence would look like fraud to readers."""
+    folder = publish_epoch(two_weeks, small_log, LATER)
+    become_another_version(monkeypatch)
+    shutil.rmtree(folder)
+    again = publish_epoch(two_weeks, small_log, LATER)
+    manifest = json.loads((again / "manifest.json").read_bytes())
+    assert (manifest["revision"], manifest["sequence"], manifest["code_version"]) == (2, 3, "9.9")
+    assert latest(two_weeks)["release"] == again.name
+    assert not folder.exists()
+
+
+def become_another_version(monkeypatch) -> None:
+    """Run on as a program that says everything in other words."""
+    for module in (tasks.manifest, tasks.publication, tasks.publish):
+        monkeypatch.setattr(module, "code_version", lambda: "9.9")
+    original = tasks.publication.product_of
+
+    def reworded(parameters):
+        product = original(parameters)
+        monkeypatch.setattr(product, "label", lambda *_: "In other words.\n")
+        return product
+
+    monkeypatch.setattr(tasks.publication, "product_of", reworded)
+
+
+def rows(*facts: tuple) -> list[Entry]:
+    """Write a ledger's rows by hand: kind, release, and what of its payload matters."""
+    usual = {"product": "search", "locale": "all", "revision": 1, "blocked": []}
+    return [
+        Entry(seq, "2026-11-17", kind, release, 1, "", usual | payload, "", f"{seq}")
+        for seq, (kind, release, payload) in enumerate(facts, start=1)
+    ]
+
+
+def test_a_backfill_that_version_0_1_made_the_latest_is_overtaken_under_a_new_sequence():
+    """Its rows do not say who was latest: all of them were, one after the other."""
+    standing = Standing.among(
+        rows(
+            (Kind.RESERVED, "new", {"epoch": "2026-W46"}),
+            (Kind.RESERVED, "old", {"epoch": "2026-W01"}),
+            (Kind.PUBLISHED, "new", {"sequence": 1}),
+            (Kind.PUBLISHED, "old", {"sequence": 2}),
+        ),
+        "search",
+        "all",
+    )
+    assert standing.newest().release_id == "new"
+    assert standing.last_latest.release_id == "old", "so `settle` publishes the newest again"
+
+
+def test_of_one_epoch_the_release_that_was_published_last_stays_the_latest():
+    """A revision of the first one does not overtake the second, paid for to replace it."""
+    standing = Standing.among(
+        rows(
+            (Kind.RESERVED, "first", {"epoch": "2026-W46"}),
+            (Kind.RESERVED, "second", {"epoch": "2026-W46"}),
+            (Kind.PUBLISHED, "first", {"sequence": 1, "latest": True}),
+            (Kind.PUBLISHED, "second", {"sequence": 2, "latest": True}),
+        ),
+        "search",
+        "all",
+    )
+    assert not standing.would_be_newest(("first", 1))
+    assert standing.would_be_newest(("second", 1))

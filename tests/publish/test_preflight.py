@@ -1,0 +1,171 @@
+"""Whatever a release needs is checked before anybody pays; what fails later says what was paid."""
+
+import shutil
+from collections import namedtuple
+
+import pytest
+
+import tasks.preflight
+from hybriddp.errors import InvalidParameter
+from tasks import orchestrated, quality, steps
+from tasks.keys import KeyProblem
+from tasks.ledger import Ledger
+from tasks.ledger_rules import Kind
+from tasks.log_files import BadInput
+from tasks.paid import saying_what_was_paid, what_was_paid
+from tasks.preflight import check_inputs, needed_bytes
+from tasks.quality import GateRefused
+from tasks.reserve import void_reservation
+from tasks.run import identify
+from tests.clusters import support as clusters
+from tests.homes import new_home
+from tests.mean import support as means
+from tests.publish.shelves import request_of
+from tests.release.support import charge
+from tests.zealous import support as histograms
+
+EPOCH = "2026-W41"
+PRODUCTS = ("search", "zealous", "mean", "kmeans")
+
+
+@pytest.fixture
+def home(tmp_path):
+    return new_home(tmp_path / "home")
+
+
+@pytest.fixture
+def log_of(tmp_path, small_log):
+    """Write a log that a product could be made of."""
+    write = {
+        "search": lambda _: small_log,
+        "zealous": lambda path: histograms.popular_log(path / "log.tsv"),
+        "mean": lambda path: means.write_numbers(path / "log.csv", means.usual_rows()),
+        "kmeans": lambda path: clusters.write_points(path / "log.csv"),
+    }
+    return lambda product: write[product](tmp_path)
+
+
+def run_of(product: str, log, home, **settings):
+    from tasks import kmeans, mean, zealous
+
+    make = {
+        "search": lambda: identify(request_of(log, EPOCH, **settings), home),
+        "zealous": lambda: zealous.identify(histograms.request_for(log, **settings), home),
+        "mean": lambda: mean.identify(means.request_for(log, **settings), home),
+        "kmeans": lambda: kmeans.identify(clusters.request_for(log, **settings), home),
+    }
+    return make[product]()
+
+
+@pytest.mark.usefixtures("gates_waived")
+@pytest.mark.parametrize("product", ["search", "zealous"])
+def test_a_wrong_blocklist_is_refused_before_anybody_pays(product, log_of, home, tmp_path):
+    from tasks.zealous_steps import run_zealous
+
+    run = run_of(product, log_of(product), home, blocklist=tmp_path / "absent.txt")
+    with pytest.raises(BadInput, match=r"absent\.txt cannot be read as a blocklist"):
+        (steps.run_release if product == "search" else run_zealous)(run)
+    assert not any(e.kind is Kind.RESERVED for e in Ledger(home.ledger).entries())
+
+
+@pytest.mark.usefixtures("gates_waived")
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_every_product_checks_its_home_before_anything_else(product, log_of, home, monkeypatch):
+    """No room, no key, no shelf, nobody to ask: each is named, with what to do."""
+    log = log_of(product)
+    run = run_of(product, log, home)
+    check_inputs(run)
+
+    shelf = home.shelf(run.request.product, run.request.locale)
+    shelf.parent.write_text("not a folder")
+    with pytest.raises(BadInput, match="nothing can be written in"):
+        check_inputs(run)
+    shelf.parent.unlink()
+
+    usage = namedtuple("usage", "free")
+    monkeypatch.setattr(tasks.preflight.shutil, "disk_usage", lambda _: usage(60_000_000))
+    check_inputs(run)
+    monkeypatch.setattr(tasks.preflight.shutil, "disk_usage", lambda _: usage(50_000_000))
+    with pytest.raises(BadInput, match=r"50 MB free.*make room"):
+        check_inputs(run)
+    monkeypatch.undo()
+
+    other = new_home(home.root.parent / "other")
+    (home.keys / "signing.key").write_bytes((other.keys / "signing.key").read_bytes())
+    with pytest.raises(KeyProblem, match="readers could not check"):
+        check_inputs(run)
+
+
+@pytest.mark.usefixtures("gates_waived")
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_a_sign_off_that_nobody_can_give_is_refused_at_once(product, log_of, home):
+    run = run_of(product, log_of(product), home, sign_off=True)
+    check_inputs(run, can_ask=True)
+    with pytest.raises(BadInput, match="needs a terminal or a deployed run"):
+        check_inputs(run, can_ask=False)
+
+
+def test_suites_of_what_would_be_published_are_read_before(log_of, home, tmp_path, monkeypatch):
+    shutil.copytree(quality.SUITES, tmp_path / "suites")
+    monkeypatch.setattr(quality, "SUITES", tmp_path / "suites")
+    run = run_of("search", log_of("search"), home)
+    check_inputs(run)
+    (tmp_path / "suites" / "trends.json").write_text('{"name": "trends"}')
+    with pytest.raises(InvalidParameter, match="trends must expect something"):
+        check_inputs(run)
+
+
+@pytest.mark.usefixtures("gates_waived")
+def test_reports_of_devices_are_looked_for_before(log_of, home, tmp_path):
+    reports = tmp_path / "reports"
+    run = run_of("search", log_of("search"), home, clients="reports", reports=reports)
+    for make in (lambda: None, reports.mkdir):
+        make()
+        with pytest.raises(BadInput, match="cannot be read as reports"):
+            check_inputs(run)
+    (reports / "one.json").write_text("{}")
+    check_inputs(run)
+
+
+def test_compressed_logs_need_more_room(tmp_path):
+    for name, factor in (("a.tsv", 5), ("a.tsv.gz", 15), ("a.parquet", 15)):
+        (tmp_path / name).write_bytes(b"x" * 100)
+        assert needed_bytes((tmp_path / name,)) == 100 * factor
+
+
+@pytest.mark.usefixtures("gates_waived")
+def test_a_failure_after_the_charge_says_who_paid_and_what_to_do(log_of, home):
+    run = run_of("search", log_of("search"), home)
+    assert what_was_paid(run) == ""
+    charge(run)
+    paid = what_was_paid(run)
+    for group, terms in run.reservation["groups"].items():
+        assert f"{terms['members']:,} people (epsilon 4, delta" in paid
+        assert f"({group})" in paid
+    assert f"ledger void {run.release_id}" in paid
+    steps.draw_head_list(run)
+    assert "what was drawn is kept, and that is free" in what_was_paid(run)
+    with (
+        pytest.raises(GateRefused, match=r"^No\. Charged for this release.*free\.$"),
+        saying_what_was_paid(run),
+    ):
+        raise GateRefused("No.")
+
+
+@pytest.mark.usefixtures("gates_waived")
+def test_a_charge_that_was_given_back_is_not_claimed(log_of, home):
+    run = charge(run_of("search", log_of("search"), home))
+    void_reservation(home, run.release_id)
+    assert what_was_paid(run) == ""
+
+
+def test_every_step_of_a_flow_says_what_was_paid(log_of, home, monkeypatch):
+    """Found in one place: the wrapper that makes a task of a step."""
+    run = charge(run_of("search", log_of("search"), home))
+
+    def fail(_):
+        raise ValueError("a secret search")
+
+    failing = orchestrated.step("a step", fail)
+    with pytest.raises(orchestrated.StepFailed, match=r"ValueError.*Charged for this release"):
+        failing.fn(run)

@@ -1,0 +1,203 @@
+"""What was taken down is gone from the public zone, and says so."""
+
+import json
+import shutil
+import threading
+
+import pytest
+
+import tasks.publish
+from tasks.checks import VerificationFailed
+from tasks.collection import publish_package
+from tasks.home import Home
+from tasks.ledger import Ledger, LedgerCorrupt
+from tasks.ledger_rules import Kind
+from tasks.log_files import BadInput
+from tasks.plan_prior import from_published
+from tasks.publish import withhold
+from tasks.refusals import BudgetRefused
+from tasks.reprocess import ReprocessRequest, run_reprocess
+from tasks.shelf import folders_to_check, look_up, newest_folder, published_heads
+from tasks.verify import verify_publication, verify_release
+from tasks.withdraw import cost_of_withdrawal, withdraw
+from tests.publish.shelves import (
+    EARLIER,
+    LATER,
+    key_of,
+    latest,
+    names_in,
+    publish_epoch,
+    run_of,
+    shelf_of,
+)
+from tests.release.support import QUERIES, files_below
+
+pytestmark = pytest.mark.usefixtures("gates_waived")
+NOTICE = {"withdrawn.json", "withdrawn.sig"}
+
+
+def named_in_public(home: Home) -> set[str]:
+    """Return the queries that some public file names, by whatever door."""
+    files = files_below(home.public)
+    return {q for q in QUERIES if any(q.encode() in data for data in files.values())}
+
+
+@pytest.fixture
+def newest(two_weeks, small_log):
+    """The run of the newest release."""
+    return run_of(two_weeks, small_log, LATER)
+
+
+@pytest.fixture
+def blocklist(two_weeks):
+    """A blocklist with one of the published queries."""
+    path = two_weeks.root / "blocked.txt"
+    path.write_text("weather\n")
+    return path
+
+
+def test_simulated_clients_leave_no_package(two_weeks):
+    assert not (two_weeks.public / "collections").exists()
+
+
+def test_packages_that_earlier_versions_published_go_with_the_next_change(
+    two_weeks, small_log, newest
+):
+    package = publish_package(newest)
+    assert b"weather" in (package / "package.json").read_bytes()
+    publish_epoch(two_weeks, small_log, EARLIER)
+    assert not package.exists()
+
+
+def test_a_withheld_release_names_nothing_in_public(two_weeks, small_log, monkeypatch):
+    monkeypatch.setattr("tasks.steps.publish", lambda *_: None)
+    run = run_of(two_weeks, small_log, "2026-W42", product="withheld")
+    tasks.steps.run_release(run)
+    package = publish_package(run)
+    withhold(run, "a test")
+    assert not package.exists()
+    assert not (two_weeks.public / "withheld").exists()
+
+
+def test_a_withdrawn_release_leaves_a_signed_notice_and_nothing_else(two_weeks, newest):
+    folder = shelf_of(two_weeks) / newest.release_id
+    assert "removes every file of" in cost_of_withdrawal(two_weeks, newest.release_id)
+    assert withdraw(two_weeks, newest.release_id, "a court order") == [folder]
+    assert names_in(folder) == NOTICE
+    with pytest.raises(VerificationFailed, match=r"withdrawn.*a court order"):
+        verify_release(folder, key_of(two_weeks))
+    with pytest.raises(VerificationFailed, match="withdrawn"):
+        verify_publication(two_weeks, folder, key_of(two_weeks))
+    with pytest.raises(BadInput, match="a court order"):
+        look_up(newest_folder(folder), "w", 10)
+    with pytest.raises(BadInput, match="a court order"):
+        from_published(folder)
+    assert folders_to_check(two_weeks, newest.release_id) == [folder]
+    assert withdraw(two_weeks, newest.release_id, "again") == [folder]
+    assert [e.kind for e in Ledger(two_weeks.ledger).entries()].count(Kind.WITHDRAWN) == 1
+
+
+@pytest.mark.parametrize("name", sorted(NOTICE))
+def test_a_notice_that_the_key_did_not_sign_is_damage_and_still_a_refusal(two_weeks, newest, name):
+    [folder] = withdraw(two_weeks, newest.release_id, "a test")
+    data = (folder / name).read_bytes()
+    (folder / name).write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    with pytest.raises(VerificationFailed, match=r"withdrawn.*not what the key signed"):
+        verify_release(folder, key_of(two_weeks))
+    (folder / name).unlink()
+    with pytest.raises(VerificationFailed, match=r"withdrawn.*not what the key signed"):
+        verify_release(folder, key_of(two_weeks))
+
+
+def test_anybody_can_see_a_forged_notice_on_a_release_that_stands(two_weeks, newest):
+    folder = shelf_of(two_weeks) / newest.release_id
+    (folder / "withdrawn.json").write_text("{}")
+    with pytest.raises(VerificationFailed, match="somebody put it there"):
+        verify_release(folder, key_of(two_weeks))
+
+
+def test_a_takedown_by_blocklist_leaves_the_query_nowhere_in_public(two_weeks, newest, blocklist):
+    """Not in the revisions before, nor in their manifests, nor in the package."""
+    release_id, first = newest.release_id, shelf_of(two_weeks) / newest.release_id
+    second = run_reprocess(ReprocessRequest(release_id=release_id, decimals=5), two_weeks)
+    shutil.rmtree(shelf_of(two_weeks) / run_of_other(two_weeks, release_id))
+    third = run_reprocess(ReprocessRequest(release_id=release_id, blocklist=blocklist), two_weeks)
+    assert named_in_public(two_weeks) == set(QUERIES) - {"weather"}
+    assert names_in(first) == names_in(second) == NOTICE
+    assert json.loads((first / "withdrawn.json").read_bytes())["replaced_by"] == third.name
+    assert latest(two_weeks)["release"] == third.name
+    verify_publication(two_weeks, third, key_of(two_weeks))
+    lifted = two_weeks.root / "empty.txt"
+    lifted.write_text("")
+    fourth = run_reprocess(ReprocessRequest(release_id=release_id, blocklist=lifted), two_weeks)
+    verify_publication(two_weeks, third, key_of(two_weeks))
+    assert names_in(first) == NOTICE, "what was taken down is not put back"
+    assert b"weather" in (fourth / "trends.jsonl").read_bytes()
+
+
+def run_of_other(home: Home, release_id: str) -> str:
+    """Return the folder of the release that is not this one."""
+    [other] = {p.name for p in shelf_of(home).iterdir() if p.is_dir()} - {
+        release_id,
+        f"{release_id}.r2",
+    }
+    return other
+
+
+def test_a_ledger_that_forgot_a_withdrawal_is_refused(two_weeks, newest):
+    """Nothing but the notice may be left that knows of the row."""
+    backup = two_weeks.ledger.read_bytes()
+    [folder] = withdraw(two_weeks, newest.release_id, "a test")
+    shutil.rmtree(shelf_of(two_weeks) / latest(two_weeks)["release"])
+    for leftover in two_weeks.private.glob("ledger.sqlite-*"):
+        leftover.unlink()
+    two_weeks.ledger.write_bytes(backup)
+    assert folder.exists()
+    with pytest.raises(LedgerCorrupt, match="lacks the published head"):
+        Ledger(two_weeks.ledger).verify(published_heads(two_weeks))
+
+
+def test_a_release_that_is_withdrawn_while_it_is_revised_stays_withdrawn(
+    two_weeks, newest, monkeypatch
+):
+    """The revision has its row and not yet its folder when somebody withdraws the release."""
+    at_the_lock, locked = threading.Event(), Home.locked
+    withdrawing = threading.Thread(target=withdraw, args=(two_weeks, newest.release_id, "a test"))
+    put_on_shelf = tasks.publish.put_on_shelf
+
+    def announced(home: Home, name: str):
+        if threading.current_thread() is withdrawing:
+            at_the_lock.set()
+        return locked(home, name)
+
+    def beside_a_withdrawal(*args):
+        if not withdrawing.ident:
+            withdrawing.start()
+            assert at_the_lock.wait(60)
+            if not is_locked(two_weeks):  # then nothing holds the withdrawal up
+                withdrawing.join(60)
+        return put_on_shelf(*args)
+
+    monkeypatch.setattr(Home, "locked", announced)
+    monkeypatch.setattr(tasks.publish, "put_on_shelf", beside_a_withdrawal)
+    request = ReprocessRequest(release_id=newest.release_id, decimals=3)
+    run_reprocess(request, two_weeks)
+    withdrawing.join(60)
+    monkeypatch.undo()
+    for name in (newest.release_id, f"{newest.release_id}.r2"):
+        assert names_in(shelf_of(two_weeks) / name) == NOTICE
+    assert latest(two_weeks)["epoch"] == EARLIER
+    with pytest.raises(BudgetRefused, match="was withdrawn"):
+        run_reprocess(request, two_weeks)
+
+
+def is_locked(home: Home) -> bool:
+    """Whether somebody is changing the shelf."""
+    import fcntl
+
+    with (home.private / "shelf.lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False

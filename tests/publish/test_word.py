@@ -1,0 +1,197 @@
+"""Lists that are empty, or have collapsed, need a plan's or a person's word."""
+
+import json
+import shutil
+
+import pytest
+
+import flows.sign_off
+from flows.sign_off import wait_for_sign_off
+from hybriddp.forecast import expected_named
+from hybriddp.high_utility import finding_mechanism
+from hybriddp.params import HIGH_UTILITY, BlenderParams
+from tasks import forecast, steps
+from tasks.collapse import doubt_about, doubt_of
+from tasks.groups import HEADLIST
+from tasks.ledger import Ledger
+from tasks.ledger_rules import Kind
+from tasks.lists import weights_of
+from tasks.quality import GateRefused
+from tasks.reprocess import ReprocessRequest, run_reprocess
+from tasks.zealous import identify as identify_histograms
+from tasks.zealous_steps import run_zealous
+from tests.homes import new_home
+from tests.publish.shelves import LATER, latest, publish_epoch, run_of, shelf_of
+from tests.release.support import QUERIES, write_log
+from tests.repository import ROOT
+from tests.zealous import support as histograms
+
+pytestmark = pytest.mark.usefixtures("gates_waived")
+NEXT = "2026-W42"
+
+
+@pytest.fixture
+def empty_log(tmp_path):
+    """A log of which nothing can be listed: everybody searches for something of their own."""
+    log = write_log(tmp_path / "own.tsv", map(str, range(600)))
+    lines = log.read_text().splitlines()
+    own = [line.replace("\t", f"\t{n} ", 1) for n, line in enumerate(lines[1:])]
+    log.write_text("\n".join([lines[0], *own]) + "\n")
+    return log
+
+
+def charges(home) -> int:
+    return sum(e.kind is Kind.RESERVED for e in Ledger(home.ledger).entries())
+
+
+def test_the_plan_expects_as_many_records_as_the_readme_shows():
+    """9,399 people find 26 records there; the noise moves that by a few."""
+    params = BlenderParams(4, 1e-5, strategy=HIGH_UTILITY)
+    law = forecast._profile_law()
+    expected = expected_named(finding_mechanism(params), 9_399, law, params.max_records_optin)
+    assert 20 < expected < 33
+
+
+def test_the_weekly_schedule_on_the_readmes_log_is_refused(tmp_path):
+    """200,000 people, 5 % opted in, each serving once in 52 weeks: 182 people find nothing."""
+    settings = (ROOT / "prefect.yaml").read_text()
+    assert "rotation: 52" in settings
+    run = run_of(new_home(tmp_path / "home"), write_log(tmp_path / "l.tsv", "ab"), NEXT)
+    n_finders = round(200_000 / 52 * 0.05 * 0.95)
+    assert forecast.forecast_of(run, {HEADLIST: n_finders}).n_records < 0.1
+    assert forecast.forecast_of(run, {HEADLIST: n_finders * 52}).n_records > 10
+
+
+def test_a_release_that_would_list_nothing_is_refused_before_anybody_pays(tmp_path, small_log):
+    home = new_home(tmp_path / "home")
+    run = run_of(home, small_log, NEXT, ignore_plan=False)
+    with pytest.raises(GateRefused, match=r"would be empty.*Nobody was charged.*rotation.*epsilon"):
+        steps.run_release(run)
+    assert charges(home) == 0
+    assert publish_epoch(home, small_log, NEXT, ignore_plan=True).is_dir()
+    # From now on the plan knows better: it goes by what is published.
+    following = run_of(home, small_log, "2026-W43", ignore_plan=False)
+    assert steps.run_release(following) is not None
+
+
+def test_histograms_that_nobody_could_fill_are_refused_before_anybody_pays(tmp_path):
+    home = new_home(tmp_path / "home")
+    rows = [(str(i), "weather", "2026-11-10 10:00:00", "http://weather.com") for i in range(20)]
+    log = histograms.write_log(tmp_path / "log.tsv", rows)
+    run = identify_histograms(histograms.request_for(log), home)
+    with pytest.raises(GateRefused, match=r"20 people would decide.*an item that everybody has"):
+        run_zealous(run)
+    assert charges(home) == 0
+
+
+@pytest.fixture
+def collapsed(two_weeks, empty_log):
+    """A drawn release whose list is empty, after two weeks of lists."""
+    run = run_of(two_weeks, empty_log, NEXT)
+    with pytest.raises(
+        GateRefused, match=r"the list is empty.*drawn and stored.*--accept-collapse"
+    ):
+        steps.run_release(run)
+    return run
+
+
+def test_an_empty_list_is_not_published_without_a_persons_word(two_weeks, collapsed, empty_log):
+    before = latest(two_weeks)
+    assert before["epoch"] == LATER
+    with pytest.raises(GateRefused, match=r"the list is empty.*Charged for this release"):
+        wait_for_sign_off(collapsed)  # nobody is at this terminal
+    assert latest(two_weeks) == before
+    assert not collapsed.state.has(Kind.WITHHELD)
+    n_charges = charges(two_weeks)
+    accepted = publish_epoch(two_weeks, empty_log, NEXT, accept_collapse=True)
+    assert latest(two_weeks)["release"] == accepted.name
+    assert charges(two_weeks) == n_charges
+
+
+@pytest.mark.parametrize("decision", ["publish", "later", "never"])
+def test_somebody_at_a_terminal_or_page_is_asked_about_an_empty_list(
+    collapsed, monkeypatch, decision
+):
+    asked = []
+
+    def answer(_, doubt):
+        asked.append(doubt)
+        return flows.sign_off.SignOff(decision=decision)
+
+    monkeypatch.setattr(flows.sign_off, "_ask_in_the_terminal", answer)
+    if decision == "publish":
+        wait_for_sign_off(collapsed)
+    else:
+        with pytest.raises(GateRefused):
+            wait_for_sign_off(collapsed)
+    assert asked == ["the list is empty."]
+    assert collapsed.state.has(Kind.WITHHELD) == (decision == "never")
+
+
+def write_rows(folder, name: str, rows: list[dict]) -> None:
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (folder / f"{name}.jsonl").write_text(text)
+
+
+def test_a_list_with_less_than_half_of_the_rows_or_the_mass_has_collapsed(
+    two_weeks, small_log, monkeypatch
+):
+    monkeypatch.setattr(steps, "publish", lambda *_: None)
+    run = run_of(two_weeks, small_log, NEXT)
+    steps.run_release(run)
+    assert doubt_of(run) == ""
+    before = shelf_of(two_weeks) / latest(two_weeks)["release"]
+    first = {"rank": 1, "query": "weather", "url": "http://weather.com", "probability": 0.3}
+    others = [first | {"query": f"q{i}"} for i in range(4)]
+    write_rows(before, "head_list", [first, *others[:1]])
+    assert doubt_of(run) == "", "half of the mass is still there"
+    write_rows(before, "head_list", [first, others[0] | {"probability": 0.31}])
+    assert "what head_list lists now had 49% of its mass then" in doubt_of(run)
+    write_rows(before, "head_list", [first, *others])
+    assert "what head_list lists now had 20% of its mass then" in doubt_of(run)
+    write_rows(before, "head_list", [first | {"probability": 9}, *others, *others_of(7)])
+    assert "head_list has 3 rows, and had 7" in doubt_of(run)
+    assert doubt_of(run_of(two_weeks, small_log, NEXT, accept_collapse=True)) == ""
+    (before / "trends.jsonl").write_text("nonsense")
+    assert "trends of then cannot be read" in doubt_of(run)
+
+
+def others_of(n: int) -> list[dict]:
+    """Return rows that fill a list of five up to n."""
+    row = {"rank": 1, "query": "", "url": "u", "probability": 0.01}
+    return [row | {"query": f"more {i}"} for i in range(n - 5)]
+
+
+def test_what_a_blocklist_removes_is_no_collapse_but_an_empty_list_is(two_weeks, small_log):
+    run = run_of(two_weeks, small_log, LATER)
+    blocklist = two_weeks.root / "blocked.txt"
+    blocklist.write_text("\n".join(QUERIES[:2]))
+    request = ReprocessRequest(release_id=run.release_id, blocklist=blocklist)
+    assert run_reprocess(request, two_weeks).name.endswith(".r2")
+    blocklist.write_text("\n".join(QUERIES))
+    with pytest.raises(GateRefused, match="the list is empty"):
+        run_reprocess(request, two_weeks)
+    agreed = request.model_copy(update={"accept_collapse": True})
+    assert run_reprocess(agreed, two_weeks).name.endswith(".r3")
+
+
+def test_histograms_collapse_too(tmp_path, monkeypatch):
+    log, home = histograms.popular_log(tmp_path / "log.tsv"), new_home(tmp_path / "home")
+    monkeypatch.setattr("tasks.zealous_steps.publish", lambda *_: None)
+    run = identify_histograms(histograms.request_for(log), home)
+    run_zealous(run)
+    assert doubt_of(run) == ""
+    from tasks.publish import publish
+
+    before = publish(run, run.request.settings)
+    lost = before / "queries.jsonl"
+    row = json.loads(lost.read_text().splitlines()[0])
+    many = [row | {"query": f"q{i}"} for i in range(20)]
+    write_rows(before, "queries", many)
+    assert "queries has 3 rows, and had 20" in doubt_about(run, run.request.settings)
+    shutil.rmtree(before)
+
+
+def test_a_rows_weight_stands_after_its_texts():
+    rows = [{"rank": 1, "query": "a", "next_query": "b", "users": 7, "of": 9}]
+    assert weights_of(rows) == {("a", "b"): 7.0}

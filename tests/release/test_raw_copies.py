@@ -1,0 +1,152 @@
+"""No copy of a log outlives what it was made for: refusals, erasures and a retention end it."""
+
+import os
+import time
+
+import pytest
+
+import tasks.engine
+import tasks.ingest
+from tasks import orchestrated, steps
+from tasks.engine import open_memory, open_warehouse
+from tasks.home import Home
+from tasks.kmeans import identify as identify_kmeans
+from tasks.kmeans_request import KMeansRequest
+from tasks.kmeans_steps import run_kmeans
+from tasks.ledger import Ledger
+from tasks.log_files import BadInput
+from tasks.mean import identify as identify_mean
+from tasks.mean_request import MeanRequest
+from tasks.mean_steps import run_mean
+from tasks.policy import Policy, set_policy
+from tasks.quality import GateRefused
+from tasks.refusals import BudgetRefused
+from tasks.run import identify
+from tasks.steps import run_release
+from tasks.working_copies import RETENTION_DAYS, hold, let_go
+from tasks.zealous import identify as identify_zealous
+from tasks.zealous_request import ZealousRequest
+from tasks.zealous_steps import run_zealous
+from tests.homes import new_home
+from tests.release.support import charge, request_for
+
+WEEK = {"epoch": "2026-W46"}
+NUMBER = {"column": "ItemRank", "upper": 10, "per_person": "sum"}
+
+
+def product_runs(log, home):
+    """Return what runs each of the four products, and a run of it."""
+    mean = {"columns": {"person": "AnonID", "optin": "optin"}}
+    clusters = {**mean, "points": [NUMBER]}
+    return [
+        (run_release, identify(request_for(log), home)),
+        (run_zealous, identify_zealous(ZealousRequest(log=log, **WEEK), home)),
+        (run_mean, identify_mean(MeanRequest(log=log, **WEEK, **mean, **NUMBER), home)),
+        (run_kmeans, identify_kmeans(KMeansRequest(log=log, **WEEK, **clusters), home)),
+    ]
+
+
+def refuse(*_, **__):
+    raise GateRefused("a gate refused")
+
+
+def no_copies(home: Home) -> bool:
+    return not list(home.warehouses.iterdir())
+
+
+def test_a_refused_gate_leaves_no_copy_of_the_log_in_any_product(log, home, monkeypatch):
+    monkeypatch.setattr(tasks.ingest, "judge", refuse)
+    for run_all, run in product_runs(log, home):
+        with pytest.raises(GateRefused):
+            run_all(run)
+        assert no_copies(home), run_all.__name__
+
+
+def test_a_refused_budget_leaves_no_copy_of_the_log(log, home, gates_waived):
+    set_policy(Ledger(home.ledger), Policy.changed(Policy(), "1", None, None))
+    for run_all, run in product_runs(log, home):
+        with pytest.raises(BudgetRefused):
+            run_all(run)
+        assert no_copies(home), run_all.__name__
+
+
+def test_a_log_that_changes_while_it_is_read_leaves_no_copy(log, home, monkeypatch):
+    def changed(run):
+        raise BadInput("the log changed")
+
+    monkeypatch.setattr(tasks.ingest, "require_unchanged", changed)
+    with pytest.raises(BadInput):
+        run_release(identify(request_for(log), home))
+    assert no_copies(home)
+
+
+def test_a_refused_step_of_prefect_leaves_no_copy_and_a_paid_one_keeps_it(log, home, gates_waived):
+    run = identify(request_for(log), home)
+    steps.ingest(run)
+    refused = orchestrated.step("judge the log", refuse)
+    with pytest.raises(GateRefused):
+        refused.fn(run)
+    assert no_copies(home)
+    charge(run)
+    with pytest.raises(GateRefused):
+        refused.fn(run)
+    assert home.warehouse(run.release_id).exists(), "people have paid: a second run goes on"
+    assert run_release(run) is not None
+    assert no_copies(home)
+
+
+def test_copies_and_error_texts_are_swept_after_the_retention(home):
+    old, young, held = (home.warehouse(name) for name in ("old", "young", "held"))
+    for folder in (old, young, held):
+        with open_warehouse(folder):
+            pass
+    for folder in (old, young):  # as if their process had been killed
+        let_go(folder, is_needed=True)
+    home.failures.mkdir()
+    for name in ("old.txt", "young.txt"):
+        (home.failures / name).write_text("a secret search")
+    long_ago = time.time() - (RETENTION_DAYS * 24 + 1) * 3600
+    for path in (old, *old.iterdir(), held, *held.iterdir(), home.failures / "old.txt"):
+        os.utime(path, (long_ago, long_ago))
+    new_home(home.root)
+    assert sorted(path.name for path in home.warehouses.iterdir()) == ["held", "young"]
+    assert [path.name for path in home.failures.iterdir()] == ["young.txt"]
+    let_go(held, is_needed=False)
+
+
+def test_erasing_removes_idle_copies_at_once_and_those_at_work_with_their_runs(home):
+    idle, at_work = home.warehouse("idle"), home.warehouse("work")
+    for folder in (idle, at_work):
+        with open_warehouse(folder) as engine:
+            engine._connection.execute("create table raw as select 'a secret search' as query")
+    let_go(idle, is_needed=True)
+    home.failures.mkdir()
+    (home.failures / "now.txt").write_text("a secret search")
+    dropped = home.drop_warehouses()
+    assert (dropped.n_removed, dropped.n_at_work) == (1, 1)
+    assert not idle.exists()
+    assert not home.failures.exists()
+    with open_warehouse(at_work) as engine:
+        assert engine.has("raw"), "a running release goes on"
+    let_go(at_work, is_needed=True)
+    assert not at_work.exists(), "and takes its copy along"
+
+
+def test_an_erased_copy_whose_run_was_killed_goes_at_the_next_opening(home):
+    folder = home.warehouse("work")
+    hold(folder)
+    home.drop_warehouses()
+    os.close(tasks.working_copies._held.pop(folder))  # the kernel does this to a killed process
+    assert folder.exists()
+    new_home(home.root)
+    assert not folder.exists()
+
+
+def test_questions_to_the_ledgers_files_spill_into_the_private_zone_only(home, monkeypatch):
+    monkeypatch.setattr(tasks.engine, "_MEMORY_LIMIT", "20MB")
+    with open_memory(home.spill) as engine:
+        engine._connection.execute(
+            "create table much as select hash(range) as h, repeat('x', 50) as t from range(800000)"
+        )
+        assert list(home.spill.glob("*/*")), "nothing was spilled: the test is too small"
+    assert not list(home.spill.iterdir())
