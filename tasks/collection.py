@@ -87,10 +87,15 @@ def publish_package(run: Run) -> Path:
         _require_same(run, folder, package)
         return folder
     _require_nothing_blocked(run)
-    data = package.to_bytes()
+    return write_package(run, package)
+
+
+def write_package(release: Release, package: CollectionPackage) -> Path:
+    """Sign a package and put it where devices find it; return its folder."""
+    folder, data = release.home.collection(package.release_id), package.to_bytes()
     with whole_directory(folder) as partial:
         (partial / PACKAGE_FILE).write_bytes(data)
-        signature = Keyring.open(run.home).signing.sign(signed_bytes(data))
+        signature = Keyring.open(release.home).signing.sign(signed_bytes(data))
         (partial / SIGNATURE_FILE).write_bytes(signature)
     return folder
 

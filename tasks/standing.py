@@ -68,8 +68,9 @@ class Standing:
 
     def package_taken_down_by(self, key: Key) -> Entry | None:
         """Return the row after which devices must not find a release's package any more."""
-        rows = (self.taken_down_by(publication) for publication in self.of_release(key))
-        return self.endings.get(key) or next((row for row in rows if row is not None), None)
+        # What is blocked is measured, so the package names it: blocked before, it was left out.
+        blocking = (e for e in self.of_release(key) if e.payload["blocked"])
+        return self.endings.get(key) or next(blocking, None)
 
     def newest(self, is_there: Callable[[Entry], bool] = lambda _: True) -> Entry | None:
         """Return the publication that readers are to use: that of the newest epoch.

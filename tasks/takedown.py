@@ -23,6 +23,7 @@ _SIGNING_CONTEXT = b"hybriddp withdrawal v1\n"
 _REASONS = {
     Kind.WITHHELD: "withheld at sign-off",
     Kind.REVISED: "a later revision leaves texts out that were published here",
+    Kind.PUBLISHED: "what was published leaves texts out that devices were asked about",
 }
 
 

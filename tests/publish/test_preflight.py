@@ -118,7 +118,8 @@ def test_suites_of_what_would_be_published_are_read_before(log_of, home, tmp_pat
 @pytest.mark.usefixtures("gates_waived")
 def test_reports_of_devices_are_looked_for_before(log_of, home, tmp_path):
     reports = tmp_path / "reports"
-    run = run_of("search", log_of("search"), home, clients="reports", reports=reports)
+    devices = {"clients": "reports", "optin_fraction": None, "everybody_opted_in": True}
+    run = run_of("search", log_of("search"), home, **devices, reports=reports)
     for make in (lambda: None, reports.mkdir):
         make()
         with pytest.raises(BadInput, match="cannot be read as reports"):

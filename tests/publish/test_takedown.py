@@ -8,7 +8,7 @@ import pytest
 
 import tasks.publish
 from tasks.checks import VerificationFailed
-from tasks.collection import publish_package
+from tasks.collection import build_package, write_package
 from tasks.home import Home
 from tasks.ledger import Ledger, LedgerCorrupt
 from tasks.ledger_rules import Kind
@@ -63,7 +63,7 @@ def test_simulated_clients_leave_no_package(two_weeks):
 def test_packages_that_earlier_versions_published_go_with_the_next_change(
     two_weeks, small_log, newest
 ):
-    package = publish_package(newest)
+    package = write_package(newest, build_package(newest))
     assert b"weather" in (package / "package.json").read_bytes()
     publish_epoch(two_weeks, small_log, EARLIER)
     assert not package.exists()
@@ -73,7 +73,8 @@ def test_a_withheld_release_names_nothing_in_public(two_weeks, small_log, monkey
     monkeypatch.setattr("tasks.steps.publish", lambda *_: None)
     run = run_of(two_weeks, small_log, "2026-W42", product="withheld")
     tasks.steps.run_release(run)
-    package = publish_package(run)
+    package = write_package(run, build_package(run))
+    assert package.exists()
     withhold(run, "a test")
     assert not package.exists()
     assert not (two_weeks.public / "withheld").exists()

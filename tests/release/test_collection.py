@@ -15,6 +15,7 @@ from flows.cli import app
 from hybriddp.client import Client
 from hybriddp.curator import Loss
 from hybriddp.device import Device, ReportRefused
+from hybriddp.errors import InvalidParameter
 from hybriddp.package import canonical_json, read_package
 from tasks import artifacts, collection, draws, steps
 from tasks.checks import VerificationFailed
@@ -386,6 +387,23 @@ def test_a_package_that_was_taken_down_or_is_not_needed_is_not_made_again(log, h
     shutil.rmtree(folder)
     assert run_release(run) is not None
     assert not folder.exists()
+
+
+def test_what_is_blocked_after_devices_were_asked_takes_their_package_down(log, home, root):
+    run = identify(device_request(log), home)
+    run_release(run)
+    settings = {"reports": send(run), "blocklist": blocklist(root, BLOCKED)}
+    folder = run_release(identify(device_request(log, **settings), home))
+    package = home.collection(run.release_id)
+    assert sorted(files_below(package)) == ["withdrawn.json", "withdrawn.sig"]
+    for path, data in files_below(home.public).items():
+        assert BLOCKED.encode() not in data, path
+    with pytest.raises(InvalidParameter, match="do not report"):
+        package_of(home)
+    shown = files_below(home.public)
+    assert run_release(identify(device_request(log), home)) == folder
+    assert files_below(home.public) == shown
+    run.ledger.verify()
 
 
 def test_another_package_in_its_place_is_refused(log, home):
