@@ -76,11 +76,15 @@ def confirm(cost: str, *, yes: bool) -> None:
     """Say what cannot be undone, and go on only if somebody agrees; machines say --yes."""
     if yes:
         return
-    if not sys.stdin.isatty():
+    if not _somebody_is_there():
         raise BadInput(f"{cost} Nobody can be asked here: give --yes if that is what you want.")
     Console(stderr=True, highlight=False, soft_wrap=True).print(cost, markup=False)
     if not typer.confirm("Go on?", default=False, err=True):
         raise BadInput("nothing was changed.")
+
+
+def _somebody_is_there() -> bool:
+    return sys.stdin.isatty()
 
 
 class Progress:
