@@ -165,6 +165,10 @@ def _explain(error: BaseException) -> tuple[str, int, str | None]:
     return f"unforeseen {type(error).__name__}; `hybriddp doctor` may help.", FAILED, None
 
 
+def _somebody_is_there() -> bool:
+    return sys.stdin.isatty()
+
+
 class Progress:
     """Shows the step at work, and keeps how long each took."""
 
@@ -218,7 +222,7 @@ def confirm(cost: str, *, yes: bool) -> None:
     """Ask before what cannot be undone, and say what it costs; raise BadInput if nobody agrees."""
     if yes:
         return
-    if not sys.stdin.isatty():
+    if not _somebody_is_there():
         raise BadInput(f"{cost} Say --yes if that is what you want: there is nobody to ask here.")
     with asking("a question"):
         say(cost, to_stderr=True)

@@ -176,9 +176,10 @@ class Curator:
         self.ledger, self.runs, self.seen = Ledger(home.ledger), [], Counter()
 
     def act(self, depth=0):
-        act = self.chance.choice(
-            [self.reserve] * 4 + [self.start] * 6 + [self.wait] * 3 + [self.void, self.change]
-        )
+        often = [self.reserve] * 4 + [self.start] * 6 + [self.wait] * 3
+        self.do(self.chance.choice(often if depth else [*often, self.void, self.change]), depth)
+
+    def do(self, act, depth):
         try:
             act(depth)
             self.seen[act.__name__] += 1
@@ -192,11 +193,15 @@ class Curator:
     def start(self, depth):
         if not self.runs:
             return
-        run, group = self.chance.choice(self.runs[-3:]), self.chance.choice("SC")
+        run, group = self.chance.choice(self.runs[-2:]), self.chance.choice("SC")
         event = HeadListMechanism.for_budget(run.params.budget).event
 
         def meanwhile():
-            for _ in range(self.chance.randrange(4) if depth < 2 else 0):
+            if depth == 0 and self.chance.random() < 0.5:  # what a thief of budget would try
+                self.clock.advance(days=31)
+                for act in (self.reserve, self.start, self.start):
+                    self.do(act, 2)
+            for _ in range(self.chance.randrange(3) if depth < 2 else 0):
                 self.act(depth + 1)
 
         with pytest.MonkeyPatch.context() as patch:
@@ -209,10 +214,10 @@ class Curator:
             void_reservation(self.home, self.chance.choice(self.runs).release_id)
 
     def wait(self, _):
-        self.clock.advance(days=self.chance.choice([-15, 3, 11, 20, 31]), seconds=1)
+        self.clock.advance(days=self.chance.choice([-15, 3, 29, 31]), seconds=1)
 
     def change(self, _):
-        cap, window = self.chance.choice([1, 2, 3]), self.chance.choice([None, 10, 30, 30])
+        cap, window = self.chance.choice([1, 1, 2]), self.chance.choice([None, 10, 30, 30])
         set_policy(self.ledger, Policy(times(cap), window))
 
     def judge(self, group, run):
@@ -240,7 +245,7 @@ class Curator:
                 assert spent[member["account"]] <= policy.cap.epsilon, self.seen
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", [0, 1, 3, 4, 5])  # planted defects were seen with these
 def test_no_interleaving_lets_anybody_exceed_the_cap_in_any_window(home, clock, seed):
     """`make campaign` does the same with fresh seeds."""
     curator = Curator(home, clock, random.Random(seed))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sqlite3
 
 import pytest
 from typer.testing import CliRunner
@@ -81,6 +82,77 @@ def test_policy_is_shown_and_changed_on_record(home, run):
     assert "any 365 days: (epsilon 20, delta 0.0001)" in done.stdout
     assert hybriddp("ledger", "policy", "--cap-epsilon", "0", home=home).exit_code == 2
     assert [e.kind for e in Ledger(run.home.ledger).entries()].count("POLICY") == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["policy", "--cap-epsilon", "20"], "looser than 1 of them: their promise would be broken"),
+        (
+            ["policy", "--cap-epsilon", "5"],
+            "1 published labels promise another cap; this one keeps",
+        ),
+        (["policy", "--max-refusals", "11"], "More verdicts on raw logs"),
+        (["erase", "17"], "cannot be removed"),
+    ],
+)
+def test_what_cannot_be_undone_asks_first_and_says_what_it_costs(
+    home, run, monkeypatch, command, said
+):
+    before = Ledger(run.home.ledger).entries()
+    refused = hybriddp("ledger", *command, home=home)
+    assert refused.exit_code == 2
+    words = " ".join(refused.stderr.split())
+    assert said in words
+    assert "--yes" in words
+    monkeypatch.setattr("flows.terminal._somebody_is_there", lambda: True)
+    declined = CliRunner().invoke(
+        app, ["ledger", *command, "--home", str(home)], input="n\n", env={"COLUMNS": "200"}
+    )
+    assert declined.exit_code == 2
+    assert said in " ".join(declined.stderr.split())
+    assert "nothing was changed" in declined.stderr
+    assert Ledger(run.home.ledger).entries() == before
+    agreed = CliRunner().invoke(app, ["ledger", *command, "--home", str(home)], input="y\n")
+    assert agreed.exit_code == 0
+    assert len(Ledger(run.home.ledger).entries()) == len(before) + 1
+
+
+def test_a_policy_that_changes_nothing_asks_nothing_and_is_no_row(home, run):
+    before = Ledger(run.home.ledger).entries()
+    assert hybriddp("ledger", "policy", "--cap-epsilon", "12", home=home).exit_code == 0
+    shown = told("ledger", "policy", home=home)
+    assert shown["cap"]["epsilon"] == 12
+    assert Ledger(run.home.ledger).entries() == before
+
+
+@pytest.mark.parametrize("command", ["opt-out", "opt-in", "erase"])
+def test_an_id_that_nobody_has_is_recorded_and_said_to_be_unknown(home, command):
+    yes = ["--yes"] if command == "erase" else []
+    for person, is_unknown in (("17", False), ("mistyped", True)):
+        done = hybriddp("ledger", command, person, *yes, home=home)
+        assert done.exit_code == 0
+        assert ("Nobody with this id has ever taken part" in done.stdout) is is_unknown
+
+
+@pytest.mark.parametrize(
+    "command", [["show"], ["balance", "17"], ["export"], ["policy"], ["verify"]]
+)
+def test_every_sum_is_made_on_a_ledger_that_is_whole(home, run, command):
+    connection = sqlite3.connect(run.home.ledger)
+    connection.execute("drop trigger entries_are_never_changed")
+    connection.execute("update entries set payload = '{}' where kind = 'RESERVED'")
+    connection.commit()
+    connection.close()
+    refused = hybriddp("ledger", *command, home=home)
+    assert refused.exit_code == 1
+    assert "does not continue the chain" in refused.stderr
+    for file in run.home.private.glob("ledger.sqlite*"):
+        file.unlink()
+    Ledger(run.home.ledger)
+    refused = hybriddp("ledger", *command, home=home)
+    assert refused.exit_code == 1
+    assert "forgotten spending" in " ".join(refused.stderr.split())
 
 
 def test_reservation_with_draws_cannot_be_voided(home, run):
