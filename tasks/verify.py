@@ -18,7 +18,7 @@ from tasks.kmeans_request import STRATEGY as KMEANS
 from tasks.manifest import SCHEMA_VERSION, Words, code_version, signed_bytes
 from tasks.mean_request import STRATEGY as MEAN
 from tasks.measurements import FILES
-from tasks.takedown import NOTICE, SIGNATURE, ask_the_ledger, check_notice
+from tasks.takedown import ask_the_ledger, check_notice
 from tasks.zealous_request import STRATEGY as ZEALOUS
 
 # Every manifest has these; a product adds its own.
@@ -141,7 +141,7 @@ def _signed_manifest(folder: Path, public_key: bytes) -> dict[str, Any]:
 def _check_files(folder: Path, manifest: Mapping[str, Any]) -> str:
     listed = manifest["files"]
     present = {path.name for path in folder.iterdir()}
-    extra = present - set(listed) - _OWN - {NOTICE, SIGNATURE}
+    extra = present - set(listed) - _OWN
     if extra:
         raise _fail(f"files that the manifest does not list: {', '.join(sorted(extra))}.")
     for name, facts in listed.items():
