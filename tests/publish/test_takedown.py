@@ -14,7 +14,7 @@ from tasks.ledger import Ledger, LedgerCorrupt
 from tasks.ledger_rules import Kind
 from tasks.log_files import BadInput
 from tasks.plan_prior import from_published
-from tasks.publish import withhold
+from tasks.publish import publish, withhold
 from tasks.refusals import BudgetRefused
 from tasks.reprocess import ReprocessRequest, run_reprocess
 from tasks.shelf import folders_to_check, look_up, newest_folder, published_heads
@@ -189,6 +189,18 @@ def test_a_release_that_is_withdrawn_while_it_is_revised_stays_withdrawn(
     assert latest(two_weeks)["epoch"] == EARLIER
     with pytest.raises(BudgetRefused, match="was withdrawn"):
         run_reprocess(request, two_weeks)
+
+
+def test_a_replay_that_began_before_a_withdrawal_publishes_nothing(two_weeks, newest):
+    """It was identified when the release still stood, and somebody removed the folder since."""
+    [folder] = withdraw(two_weeks, newest.release_id, "a test")
+    shutil.rmtree(folder)
+    with pytest.raises(BudgetRefused, match="was withdrawn"):
+        publish(newest, newest.request.settings)
+    assert not folder.exists()
+    assert latest(two_weeks)["epoch"] == EARLIER
+    withdraw(two_weeks, newest.release_id, "again")
+    assert names_in(folder) == NOTICE
 
 
 def is_locked(home: Home) -> bool:
