@@ -172,8 +172,8 @@ def test_the_points_cover_every_state_and_every_file_that_lasts(points):
             assert points.count(f"{place} {step}") == 1
     for name in (
         "table log_metrics", "replace <digest>.parquet", "replace head_list_draw.parquet",
-        "replace optin_histogram.parquet", "replace client_reports.parquet", "replace projected_records.parquet",
-        "writing manifest.json", "replace latest.json",
+        "replace optin_histogram.parquet", "replace client_reports.parquet",
+        "replace projected_records.parquet", "writing manifest.json", "replace latest.json",
     ):  # fmt: skip
         assert f"before {name}" in points
     assert points.count("before rename <digest>") == 1, "the release; no device needs a package"
