@@ -21,9 +21,9 @@ def verify_folder(
 ) -> tuple[dict[str, Any], list[Check]]:
     """Verify with the home's own measurements, where they are and nobody gave others."""
     public_key = read_public_key(key or home.public / "signing.pub")
-    if measurements is None and with_measurements:
+    if with_measurements:  # the home is at hand, so its ledger is asked, too
         own = own_measurements(home, folder, public_key)
-        measurements = own if own.is_dir() else None
+        measurements = measurements or (own if own.is_dir() else None)
     return verify_release(
         folder,
         public_key,

@@ -32,9 +32,9 @@ def doubt_about(release: Release, settings: Settings) -> str:
     # What somebody blocks is missing by their own word.
     hidden = frozenset(product.blocked(release, settings))
     doubts = [] if before is None else _losses(lists, before, hidden)
-    if not doubts:
+    if before is None or not doubts:
         return ""
-    return f"the list collapsed against {before}: {'; '.join(doubts)}."
+    return f"the list collapsed against {before.name}: {'; '.join(doubts)}."
 
 
 def doubt_of(run: LogRun) -> str:

@@ -91,7 +91,7 @@ def _of_head_list(request: ReleaseRequest, n_people: int, before: Path | None) -
         else high_utility.finding_mechanism(params)
     )
     units = mechanism.records_per_user
-    law, prior = _published_law(before, "head_list"), f"the list that is published now, {before}"
+    law, prior = _published_law(before, "head_list"), "the list that is published now"
     if law is None:
         law, prior = _profile_law(), f"the synthetic profile {_PROFILE}"
     n_records = expected_named(mechanism, n_people, law, units)
@@ -112,7 +112,7 @@ def _of_histograms(
         if law is None:
             law = np.ones(1)  # nothing is known but that more people cannot have it
         else:
-            prior = f"the histograms that are published now, {before}"
+            prior = "the histograms that are published now"
         n_records += expected_named(mechanism, n_people, law)
     return Forecast(n_records, max(sizes.values(), default=0), min(n_needed), prior)
 

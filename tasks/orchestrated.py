@@ -160,8 +160,7 @@ def _judge_log(run: LogRun) -> None:
 
 
 def _expect_a_list(run: SearchRun) -> None:
-    forecast = steps.expect_a_list(run)
-    if forecast is not None:
+    if (forecast := steps.expect_a_list(run)) is not None:
         artifacts.show_words(run, "forecast", f"Before anybody pays: {forecast.words}.")
 
 

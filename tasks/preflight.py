@@ -3,6 +3,7 @@
 What only the log itself can tell comes later, still before the charge: the gate and the forecast.
 """
 
+import os
 import shutil
 import uuid
 from pathlib import Path
@@ -91,7 +92,7 @@ def _require_folder(folder: Path) -> None:
     nearest = next(path for path in (folder, *folder.parents) if path.exists())
     probe = nearest / f".probe.{uuid.uuid4().hex}.partial"
     try:
-        probe.write_bytes(_PROBE)
+        os.close(os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         probe.unlink()
     except OSError as error:
         raise BadInput(

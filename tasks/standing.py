@@ -23,6 +23,7 @@ class Standing:
 
     reservations: dict[Key, Entry]
     publications: list[Entry]  # in the order of their sequence
+    by_release: dict[Key, list[Entry]]  # the same
     endings: dict[Key, Entry]  # WITHDRAWN or WITHHELD
 
     @classmethod
@@ -33,7 +34,7 @@ class Standing:
     @classmethod
     def among(cls, entries: Iterable[Entry], product: str, locale: str) -> "Standing":
         """Pick the rows of a product and locale."""
-        found = cls({}, [], {})
+        found = cls({}, [], {}, {})
         for entry in entries:
             key = (entry.release_id, entry.attempt)
             if entry.kind is Kind.RESERVED:
@@ -42,13 +43,14 @@ class Standing:
             elif key in found.reservations:
                 if entry.kind in PUBLICATIONS:
                     found.publications.append(entry)
+                    found.by_release.setdefault(key, []).append(entry)
                 elif entry.kind in (Kind.WITHDRAWN, Kind.WITHHELD):
                     found.endings[key] = entry
         return found
 
     def of_release(self, key: Key) -> list[Entry]:
         """Return every publication of a release, oldest first."""
-        return [e for e in self.publications if (e.release_id, e.attempt) == key]
+        return self.by_release.get(key, [])
 
     def standing(self, key: Key) -> list[Entry]:
         """Return those publications of a release that nothing took down, oldest first."""

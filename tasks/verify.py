@@ -31,10 +31,10 @@ from tasks.reading import (
     parse_twin,
     read_file,
 )
-from tasks.takedown import NOTICE, SIGNATURE, ask_the_ledger, check_notice
+from tasks.takedown import ask_the_ledger, check_notice
 from tasks.zealous_request import STRATEGY as ZEALOUS
 
-_OWN = {"manifest.json", "manifest.sig", NOTICE, SIGNATURE}
+_OWN = {"manifest.json", "manifest.sig"}
 Tables = Mapping[str, pa.Table]
 
 

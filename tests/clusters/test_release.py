@@ -15,6 +15,7 @@ from tasks.reprocess import ReprocessRequest, run_reprocess
 from tasks.reserve import reserve
 from tasks.shelf import read_rows
 from tests.clusters.support import CLOUDS, UPPERS, request_for
+from tests.publish.proposals import require_a_notice_only, require_whole
 from tests.release.support import files_below, spent_by_account
 
 
@@ -105,3 +106,8 @@ def test_whether_lies_are_undone_decides_what_is_measured(home, log, original):
 def test_settings_that_do_not_fit_are_refused_in_words(log, settings, fault):
     with pytest.raises(ValidationError, match=fault):
         request_for(log, **settings)
+
+
+def test_whoever_signs_off_sees_all_and_a_withdrawal_leaves_a_notice_only(run, folder):
+    require_whole(run, folder)
+    require_a_notice_only(run, folder)

@@ -28,6 +28,7 @@ from tests.mean.support import (
     usual_rows,
     write_numbers,
 )
+from tests.publish.proposals import require_a_notice_only, require_whole
 from tests.release.support import files_below
 
 
@@ -154,3 +155,8 @@ def test_published_hashes_do_not_give_measurements_away(one_number):
         assert _salted(columns).schema.metadata != _salted(columns).schema.metadata
         assert len(table.schema.metadata[b"salt"]) == 64
     assert not set(FILES.values()) & {path.name for path in folder.iterdir()}
+
+
+def test_whoever_signs_off_sees_all_and_a_withdrawal_leaves_a_notice_only(run, folder):
+    require_whole(run, folder)
+    require_a_notice_only(run, folder)

@@ -12,6 +12,7 @@ from tasks.steps import run_release
 from tests.flow.logs import write_searches
 from tests.homes import new_home
 from tests.publish.shelves import EARLIER, LATER, publish_epoch
+from tests.release.conftest import fast_folder, root  # noqa: F401 - fixtures
 from tests.release.support import N_PEOPLE, waive_gates, write_log
 
 
@@ -29,10 +30,10 @@ def original(tmp_path_factory) -> Run:
 
 
 @pytest.fixture
-def run(original, tmp_path) -> Run:
+def run(original, root) -> Run:  # noqa: F811
     """A copy of the home with its release."""
-    shutil.copytree(original.home.root, tmp_path / "home")
-    return Run(new_home(tmp_path / "home"), original.release_id, original.attempt, original.request)
+    shutil.copytree(original.home.root, root / "home")
+    return Run(new_home(root / "home"), original.release_id, original.attempt, original.request)
 
 
 @pytest.fixture
@@ -53,8 +54,8 @@ def gates_waived(monkeypatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def _two_weeks_once(small_log, tmp_path_factory) -> Home:
-    home = new_home(tmp_path_factory.mktemp("two weeks") / "home")
+def _two_weeks_once(small_log, fast_folder) -> Home:  # noqa: F811
+    home = new_home(fast_folder / "two weeks")
     with pytest.MonkeyPatch.context() as monkeypatch:
         waive_gates(monkeypatch.setattr)
         for epoch in (EARLIER, LATER):
@@ -63,7 +64,7 @@ def _two_weeks_once(small_log, tmp_path_factory) -> Home:
 
 
 @pytest.fixture
-def two_weeks(_two_weeks_once, tmp_path) -> Home:
+def two_weeks(_two_weeks_once, root) -> Home:  # noqa: F811
     """A home with the lists of two weeks, the later one published last; a copy to spoil."""
-    shutil.copytree(_two_weeks_once.root, tmp_path / "two weeks")
-    return new_home(tmp_path / "two weeks")
+    shutil.copytree(_two_weeks_once.root, root / "two weeks")
+    return new_home(root / "two weeks")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from tasks.home import Home
 from tasks.keys import read_public_key
+from tasks.ledger_rules import Entry, Kind
 from tasks.log_request import LogColumns
 from tasks.request import ReleaseRequest
 from tasks.run import Run, identify
@@ -50,3 +51,12 @@ def key_of(home: Home) -> bytes:
 def names_in(folder: Path) -> set[str]:
     """Return the names of a folder's files."""
     return {path.name for path in folder.iterdir()}
+
+
+def rows(*facts: tuple[Kind, str, dict[str, object]]) -> list[Entry]:
+    """Write a ledger's rows by hand: kind, release, and what of its payload matters."""
+    usual = {"product": "search", "locale": "all", "revision": 1, "blocked": []}
+    return [
+        Entry(seq, "2026-11-17", kind, release, 1, "", usual | payload, "", f"{seq}")
+        for seq, (kind, release, payload) in enumerate(facts, start=1)
+    ]

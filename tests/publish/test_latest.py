@@ -10,7 +10,7 @@ import tasks.publication
 import tasks.publish
 from tasks.checks import VerificationFailed
 from tasks.ledger import LedgerCorrupt
-from tasks.ledger_rules import Entry, Kind
+from tasks.ledger_rules import Kind
 from tasks.standing import Standing
 from tasks.verify import verify_publication, verify_release
 from tasks.withdraw import withdraw
@@ -21,6 +21,7 @@ from tests.publish.shelves import (
     latest,
     names_in,
     publish_epoch,
+    rows,
     run_of,
     shelf_of,
 )
@@ -117,15 +118,6 @@ def become_another_version(monkeypatch) -> None:
         return product
 
     monkeypatch.setattr(tasks.publication, "product_of", reworded)
-
-
-def rows(*facts: tuple) -> list[Entry]:
-    """Write a ledger's rows by hand: kind, release, and what of its payload matters."""
-    usual = {"product": "search", "locale": "all", "revision": 1, "blocked": []}
-    return [
-        Entry(seq, "2026-11-17", kind, release, 1, "", usual | payload, "", f"{seq}")
-        for seq, (kind, release, payload) in enumerate(facts, start=1)
-    ]
 
 
 def test_a_backfill_that_version_0_1_made_the_latest_is_overtaken_under_a_new_sequence():

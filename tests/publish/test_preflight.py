@@ -29,8 +29,8 @@ PRODUCTS = ("search", "zealous", "mean", "kmeans")
 
 
 @pytest.fixture
-def home(tmp_path):
-    return new_home(tmp_path / "home")
+def home(root):
+    return new_home(root / "home")
 
 
 @pytest.fixture

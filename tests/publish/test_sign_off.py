@@ -16,10 +16,10 @@ from tests.homes import new_home
 
 
 @pytest.fixture
-def drawn(original, tmp_path):
+def drawn(original, root):
     """A release that waits for its sign-off."""
     request = original.request.model_copy(update={"sign_off": True})
-    run = identify(request, new_home(tmp_path / "home"))
+    run = identify(request, new_home(root / "home"))
     for step in (
         steps.ingest, steps.judge_log, steps.choose_cohorts, steps.reserve, steps.draw_head_list,
         steps.draw_optin_histogram, steps.trim_head_list, steps.measure_clients,

@@ -14,10 +14,11 @@ from tasks.ledger import Ledger, LedgerCorrupt
 from tasks.ledger_rules import Kind
 from tasks.log_files import BadInput
 from tasks.plan_prior import from_published
-from tasks.publish import withhold
+from tasks.publish import _remove_packages, publish, withhold
 from tasks.refusals import BudgetRefused
 from tasks.reprocess import ReprocessRequest, run_reprocess
 from tasks.shelf import folders_to_check, look_up, newest_folder, published_heads
+from tasks.standing import Standing
 from tasks.verify import verify_publication, verify_release
 from tasks.withdraw import cost_of_withdrawal, withdraw
 from tests.publish.shelves import (
@@ -27,6 +28,7 @@ from tests.publish.shelves import (
     latest,
     names_in,
     publish_epoch,
+    rows,
     run_of,
     shelf_of,
 )
@@ -78,6 +80,22 @@ def test_a_withheld_release_names_nothing_in_public(two_weeks, small_log, monkey
     withhold(run, "a test")
     assert not package.exists()
     assert not (two_weeks.public / "withheld").exists()
+
+
+@pytest.mark.parametrize("ending", [Kind.WITHHELD, Kind.WITHDRAWN])
+def test_the_package_of_real_devices_goes_with_its_release(two_weeks, ending):
+    folder = two_weeks.collection("r")
+    folder.mkdir(parents=True)
+    (folder / "package.json").write_text("weather")
+    reserved = {"epoch": "2026-W46", "parameters": {"clients": "reports"}}
+    began = [(Kind.RESERVED, "r", reserved), (Kind.PUBLISHED, "r", {"sequence": 1})]
+    _remove_packages(two_weeks, Standing.among(rows(*began), "search", "all"))
+    assert names_in(folder) == {"package.json"}, "devices still need it"
+    ended = [*began, (ending, "r", {"reason": "weather"} if ending is Kind.WITHHELD else
+              {"reason": "a test", "at": "2026-11-17"})]  # fmt: skip
+    _remove_packages(two_weeks, Standing.among(rows(*ended), "search", "all"))
+    assert names_in(folder) == NOTICE
+    assert b"weather" not in (folder / "withdrawn.json").read_bytes()
 
 
 def test_a_withdrawn_release_leaves_a_signed_notice_and_nothing_else(two_weeks, newest):
@@ -190,6 +208,18 @@ def test_a_release_that_is_withdrawn_while_it_is_revised_stays_withdrawn(
     assert latest(two_weeks)["epoch"] == EARLIER
     with pytest.raises(BudgetRefused, match="was withdrawn"):
         run_reprocess(request, two_weeks)
+
+
+def test_a_replay_that_began_before_a_withdrawal_publishes_nothing(two_weeks, newest):
+    """It was identified when the release still stood, and somebody removed the folder since."""
+    [folder] = withdraw(two_weeks, newest.release_id, "a test")
+    shutil.rmtree(folder)
+    with pytest.raises(BudgetRefused, match="was withdrawn"):
+        publish(newest, newest.request.settings)
+    assert not folder.exists()
+    assert latest(two_weeks)["epoch"] == EARLIER
+    withdraw(two_weeks, newest.release_id, "again")
+    assert names_in(folder) == NOTICE
 
 
 def is_locked(home: Home) -> bool:

@@ -172,12 +172,11 @@ def test_the_points_cover_every_state_and_every_file_that_lasts(points):
             assert points.count(f"{place} {step}") == 1
     for name in (
         "table log_metrics", "replace <digest>.parquet", "replace head_list_draw.parquet",
-        "replace optin_histogram.parquet", "writing package.json",
-        "replace client_reports.parquet", "replace projected_records.parquet",
-        "writing manifest.json", "replace latest.json",
+        "replace optin_histogram.parquet", "replace client_reports.parquet",
+        "replace projected_records.parquet", "writing manifest.json", "replace latest.json",
     ):  # fmt: skip
         assert f"before {name}" in points
-    assert points.count("before rename <digest>") == 2, "the package and the release"
+    assert points.count("before rename <digest>") == 1, "the release; no device needs a package"
 
 
 def test_the_ledger_speaks_before_the_noise_and_after_the_file(points):

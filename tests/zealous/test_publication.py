@@ -23,6 +23,7 @@ from tasks.withdraw import withdraw
 from tasks.zealous import identify, mechanism_of
 from tasks.zealous_product import build_table
 from tasks.zealous_steps import run_zealous
+from tests.publish.proposals import require_a_notice_only, require_whole
 from tests.release.support import files_below
 from tests.zealous.support import PUBLISHED, ledger_rows, published_items, request_for, write_log
 
@@ -234,3 +235,8 @@ def test_measurements_are_what_was_drawn_and_in_the_order_of_the_texts(run, fold
         rows = [tuple(row.values()) for row in measured.to_pylist()]
         assert rows == sorted(rows)
         assert set(rows) == set(published_items(folder, kind))
+
+
+def test_whoever_signs_off_sees_all_and_a_withdrawal_leaves_a_notice_only(run, folder):
+    require_whole(run, folder)
+    require_a_notice_only(run, folder)
