@@ -14,7 +14,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tasks.ledger_file import LedgerCorrupt, LedgerError, connect, is_writable, named_damage
+from tasks.ledger_file import LedgerCorrupt as LedgerCorrupt
+from tasks.ledger_file import LedgerError as LedgerError
+from tasks.ledger_file import connect, is_writable, named_damage
 from tasks.ledger_rules import RULES, Attempt, Entry, Kind
 
 GENESIS = "0" * 64
