@@ -46,6 +46,14 @@ def exact(value: Number, name: str) -> Fraction:
         ) from None
 
 
+def _shown(value: Fraction) -> str:
+    """Return a fraction for a message; one that no float can hold is only called so."""
+    try:
+        return str(float(value))
+    except OverflowError:
+        return "a huge number"
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """An (epsilon, delta) promise in exact arithmetic."""
@@ -155,7 +163,7 @@ class BlenderParams:
         require(
             0 < self.query_budget_fraction < 1,
             "query_budget_fraction must be strictly between 0 and 1",
-            float(self.query_budget_fraction),
+            _shown(self.query_budget_fraction),
             "a stage without budget reports noise only; the paper uses 0.85",
         )
         require_one_of(self.client_report, "client_report", CLIENT_REPORTS)
@@ -168,7 +176,7 @@ class BlenderParams:
         require(
             0 < self.headlist_user_fraction < 1,
             "headlist_user_fraction must be strictly between 0 and 1",
-            float(self.headlist_user_fraction),
+            _shown(self.headlist_user_fraction),
             "strategy `paper` needs opt-in users both to find the head list and to measure it",
         )
         require(
@@ -188,7 +196,7 @@ class BlenderParams:
         require(
             0 < self.headlist_user_fraction <= 1,
             "headlist_user_fraction must be above 0 and at most 1",
-            float(self.headlist_user_fraction),
+            _shown(self.headlist_user_fraction),
             "some opt-in users must find the list; with 1 nobody measures it apart from them",
         )
         require(

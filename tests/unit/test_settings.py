@@ -55,9 +55,10 @@ def toml_of(value: object) -> str:
     return "2026-11-17" if value is None else json.dumps(str(value)[:300].replace("\ud800", ""))
 
 
-def test_settings_of_any_kind_are_refused_in_words_or_taken(tmp_path):
-    rng, path = random.Random(1), tmp_path / "release.toml"
-    for _ in range(300):
+def try_settings(path, seed: str, n_cases: int) -> None:
+    """Give requests odd settings; anything but a refusal in words passes on."""
+    rng = random.Random(seed)
+    for _ in range(n_cases):
         form = rng.choice(REQUESTS)
         names = rng.sample(list(form.model_fields), 3)
         lines = [f"{name} = {toml_of(rng.choice(ODD[:-8]))}" for name in names]
@@ -66,6 +67,10 @@ def test_settings_of_any_kind_are_refused_in_words_or_taken(tmp_path):
             form.model_validate({"log": "x", "epoch": "2026-W40", **read_settings(path, {}, [])})
         except (HybridDPError, ValidationError):
             continue
+
+
+def test_settings_of_any_kind_are_refused_in_words_or_taken(tmp_path):
+    try_settings(tmp_path / "release.toml", "settings", 300)
 
 
 @pytest.mark.parametrize("text", ["1e400000000", "-1e-999999999", "9" * 10_000, "1e1_000_000_000"])
@@ -80,16 +85,28 @@ def test_a_cap_that_is_none_is_refused():
             Policy.of(epsilon, 0, None)
 
 
-def test_odd_packages_are_refused_in_words():
+def try_packages(seed: str, n_cases: int) -> int:
+    """Read odd packages; return how many were refused, and let all else pass on."""
     whole = CollectionPackage(
         release_id="0" * 32, product="search", epoch="2026-W46", locale="all",
         params=BlenderParams(4, "1e-5"), head_list=(("maps", ("http://maps.com",)),),
     )  # fmt: skip
-    fields, rng, n_refused = json.loads(whole.to_bytes()), random.Random(2), 0
-    for _ in range(400):
+    fields, rng, n_refused = json.loads(whole.to_bytes()), random.Random(seed), 0
+    for _ in range(n_cases):
         odd = mutated(copy.deepcopy(fields), rng)
         try:
             CollectionPackage.from_bytes(canonical_json(odd))
         except InvalidParameter:
             n_refused += 1
-    assert n_refused > 300
+    return n_refused
+
+
+def test_odd_packages_are_refused_in_words():
+    assert try_packages("packages", 400) > 300
+
+
+@pytest.mark.parametrize("strategy", ["paper", "high-utility"])
+@pytest.mark.parametrize("name", ["headlist_user_fraction", "query_budget_fraction"])
+def test_a_fraction_that_no_float_can_hold_is_refused_in_words(strategy, name):
+    with pytest.raises(InvalidParameter, match="got a huge number"):
+        BlenderParams(4, "1e-5", strategy=strategy, **{name: "9" * 400})
