@@ -4,8 +4,7 @@ They land in Prefect's database and on its pages, so they hold public facts only
 sizes of groups, outputs of the mechanisms. Never a count of rows, a name or a value of the log.
 """
 
-from collections.abc import Callable, Sequence
-from html import escape
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -28,6 +27,7 @@ from tasks.processing import cross_check_of, published_listing
 from tasks.publish import published_folder
 from tasks.quality import Verdict
 from tasks.run import LogRun, Release, Run
+from tasks.showing import in_drawing, in_markdown, rows_to_show
 
 _SHOWN = 20
 _BAR_HEIGHT, _CHART_WIDTH, _TEXT_WIDTH = 22, 720, 260
@@ -36,7 +36,7 @@ _BAR_HEIGHT, _CHART_WIDTH, _TEXT_WIDTH = 22, 720, 260
 def show_identity(run: LogRun) -> None:
     """Say which release this is."""
     parameters = run.request.measurement_parameters()
-    rows = [f"| {name} | {value} |" for name, value in parameters.items()]
+    rows = [f"| {name} | {in_markdown(value)} |" for name, value in parameters.items()]
     _markdown(
         run,
         "release",
@@ -49,8 +49,8 @@ def show_identity(run: LogRun) -> None:
 def show_ingest(run: LogRun) -> None:
     """Say what was read, without how much of it."""
     normalisation = run.request.measurement_parameters()["normalisation"]
-    name = run.request.log.name
-    _markdown(run, "ingest", f"Read `{name}` into DuckDB; texts will be `{normalisation}`.")
+    name = in_markdown(run.request.log.name)
+    _markdown(run, "ingest", f"Read {name} into DuckDB; texts will be `{normalisation}`.")
 
 
 def show_gate(run: Release, verdict: Verdict | None, key: str) -> None:
@@ -66,7 +66,7 @@ def show_gate(run: Release, verdict: Verdict | None, key: str) -> None:
         }
         for result in verdict.results
     ]
-    create_table_artifact(rows, key=_key(key), description=f"Gate of {run.release_id}")
+    show_table(rows, key, f"Gate of {run.release_id}")
 
 
 def show_cohorts(run: Run) -> None:
@@ -157,7 +157,7 @@ def show_estimates(key: str) -> Callable[[Release], None]:
              for name, value in row.items()}
             for row in rows.drop("variance").to_dicts()
         ]  # fmt: skip
-        create_table_artifact(table, key=_key(key), description=f"{key} of {run.release_id}")
+        show_table(table, key, f"{key} of {run.release_id}")
 
     return show
 
@@ -175,14 +175,14 @@ def show_cross_check(run: Release) -> None:
         "are expected to be innocent). A tiny p means that the groups search differently, that "
         "somebody sends false reports, or a mistake.",
     )
-    create_table_artifact(
+    show_table(
         [
             {"query": row["query"], "url": row["url"], "z": f"{row['z']:.2f}",
              "p_value": f"{row['p_value']:.3g}", "suspicious": row["is_suspicious"]}
             for row in least.to_dicts()
         ],
-        key=_key("cross-check-records"),
-        description=f"Least agreeing records of {run.release_id}",
+        "cross-check-records",
+        f"Least agreeing records of {run.release_id}",
     )  # fmt: skip
 
 
@@ -190,7 +190,7 @@ def show_publication(run: Run) -> None:
     """Show the head of the list as a table and as a plot with its intervals, and the label."""
     folder = published_folder(run)
     rows = pl.read_parquet(folder / "head_list.parquet", glob=False).head(_SHOWN).to_dicts()
-    create_table_artifact(rows, key=_key("head-list"), description=f"Head of {run.release_id}")
+    show_table(rows, "head-list", f"Head of {run.release_id}")
     words = "Probabilities of the likeliest records with their intervals"
     show_plot("head-list-plot", rows, words)
     _markdown(run, "label", (folder / "label.md").read_text(encoding="utf-8"))
@@ -198,7 +198,7 @@ def show_publication(run: Run) -> None:
 
 def show_checks(folder: Path, rows: list[dict[str, str]]) -> None:
     """Say what was verified."""
-    create_table_artifact(rows, key=_key("verification"), description=f"Checks of {folder.name}")
+    show_table(rows, "verification", f"Checks of {folder.name}")
 
 
 def plot_intervals(rows: Sequence[dict[str, Any]]) -> str:
@@ -212,7 +212,7 @@ def plot_intervals(rows: Sequence[dict[str, Any]]) -> str:
         low, high, at = (
             _TEXT_WIDTH + unit * row[name] for name in ("ci_low", "ci_high", "probability")
         )
-        name = escape(f"{row['query']}  {row['url'].removeprefix('http://www.')}"[:40])
+        name = in_drawing(f"{row['query']}  {row['url'].removeprefix('http://www.')}", 40)
         parts.append(
             f'<text x="{_TEXT_WIDTH - 8}" y="{middle + 4}" text-anchor="end">{name}</text>'
             f'<line x1="{low:.1f}" x2="{high:.1f}" y1="{middle}" y2="{middle}" stroke="#7a9cc6" '
@@ -243,6 +243,11 @@ def show_plot(key: str, rows: Sequence[dict[str, Any]], description: str) -> Non
         key=_key(key),
         description=description,
     )
+
+
+def show_table(rows: Sequence[Mapping[str, Any]], key: str, description: str) -> None:
+    """Show rows as a table, whatever their texts are."""
+    create_table_artifact(rows_to_show(rows), key=_key(key), description=description)
 
 
 def _markdown(run: Release, key: str, text: str) -> None:

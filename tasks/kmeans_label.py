@@ -8,14 +8,15 @@ from tasks.groups import POINTS, people_of
 from tasks.label import lifetime_promise, limits_of_the_promise
 from tasks.label_people import epoch_promise
 from tasks.mean_label import RULES, membership, what_people_pay
+from tasks.showing import in_markdown
 
 
 def write_label(facts: Mapping[str, Any]) -> str:
     """Return the label as Markdown; `facts` is the manifest before its files are known."""
     parameters, groups, noise = facts["parameters"], facts["guarantees"], facts["noise"]
     coordinates = "\n".join(
-        f"- {point['column']}: {RULES[point['per_person']]}, 0 if there is none, between 0 and "
-        f"{float(Fraction(point['upper'])):g}"
+        f"- {in_markdown(point['column'])}: {RULES[point['per_person']]}, 0 if there is none, "
+        f"between 0 and {float(Fraction(point['upper'])):g}"
         for point in parameters["points"]
     )
     sections = [

@@ -92,6 +92,7 @@ def moment(value: Any) -> bool:
 
 _FIELDS = 60
 short = text(r"[^\x00-\x1f\x7f]{0,500}")
+named = text(r"(?s).{1,2000}")  # as whoever wrote a log named a column
 name = text(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 digest = text(r"[0-9a-f]{64}")
 size = whole(0, 10**12)

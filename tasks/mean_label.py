@@ -8,6 +8,7 @@ from tasks.groups import SUMS, people_of
 from tasks.label import lifetime_promise, limits_of_the_promise, number_of
 from tasks.label_people import epoch_promise, membership_limits
 from tasks.policy import DELTA_UNITS, EPSILON_UNITS
+from tasks.showing import in_markdown
 
 RULES = {
     "sum": "the sum of their rows (each at most 1,024 times the limit)",
@@ -21,12 +22,12 @@ def write_label(facts: Mapping[str, Any]) -> str:
     """Return the label as Markdown; `facts` is the manifest before its files are known."""
     parameters, groups = facts["parameters"], facts["guarantees"]
     upper = f"{float(Fraction(parameters['upper'])):g}"
-    by = f", for each {parameters['by']}" if parameters["by"] else ""
+    by = f", for each {in_markdown(parameters['by'])}" if parameters["by"] else ""
     sections = [
         f"# Privacy label: {facts['product']}, {facts['locale']}, {facts['epoch']}",
-        f"This release says what the mean of {parameters['column']} is{by}. A person's number is "
-        f"{RULES[parameters['per_person']]}, 0 if there is none, and counts as a number between 0 "
-        f"and {upper}, whatever it is. Noise hides everybody's.",
+        f"This release says what the mean of {in_markdown(parameters['column'])} is{by}. A "
+        f"person's number is {RULES[parameters['per_person']]}, 0 if there is none, and counts as "
+        f"a number between 0 and {upper}, whatever it is. Noise hides everybody's.",
         "| people | who saw their number | epsilon | delta |\n|---|---|---|---|\n"
         + "\n".join(
             what_people_pay([groups[group] for group in together]) for together in people_of(groups)
@@ -84,7 +85,8 @@ def membership(parameters: Mapping[str, Any]) -> str:
     sentences = membership_limits(parameters)
     if parameters.get("by"):
         sentences.append(
-            f"Who belongs to which {parameters['by']} counts as public; how many do is published."
+            f"Who belongs to which {in_markdown(parameters['by'])} counts as public; how many do "
+            "is published."
         )
     sentences.append(
         "The clients were simulated: their numbers were in the curator's log, and they trusted the "

@@ -6,15 +6,16 @@ from tasks import number_log
 from tasks.artifacts import show_gate
 from tasks.number_log import NumbersRun
 from tasks.orchestrated import step
+from tasks.showing import in_markdown
 
 
 def _show_ingest(run: NumbersRun) -> None:
     numbers = "; ".join(
-        f"the {number.per_person} of `{number.column}`, between 0 and {number.upper:g}"
+        f"the {number.per_person} of {in_markdown(number.column)}, between 0 and {number.upper:g}"
         for number in run.request.numbers
     )
     create_markdown_artifact(
-        f"Read `{run.request.log.name}` into DuckDB. Of each person: {numbers}.",
+        f"Read {in_markdown(run.request.log.name)} into DuckDB. Of each person: {numbers}.",
         key="hybriddp-ingest",
         description=f"ingest of {run.release_id}",
     )
@@ -26,7 +27,7 @@ def _judge_log(run: NumbersRun) -> None:
 
 def _show_people(run: NumbersRun) -> None:
     request = run.request
-    by = f" A result for each {request.key_column}." if request.key_column else ""
+    by = f" A result for each {in_markdown(request.key_column)}." if request.key_column else ""
     create_markdown_artifact(
         f"Opted in: {request.optin_source}. Rotation: slot "
         f"{run.epoch.index % request.rotation} of {request.rotation}.{by}",

@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-import polars as pl
-from prefect.artifacts import create_markdown_artifact, create_table_artifact
+from prefect.artifacts import create_markdown_artifact
 
 from tasks import publish as publication
-from tasks.artifacts import show_gate
+from tasks.artifacts import show_gate, show_table
 from tasks.orchestrated import step
 from tasks.products import Product
 from tasks.run import Release
@@ -22,11 +21,8 @@ def judging(title: str, product: Product, key: str) -> Callable[[Any], Any]:
         show_gate(run, product.judge_release(run, run.request.settings), key)
         # Before publication, because whoever signs off wants to see it.
         for name, table in product.preview(run, run.request.settings).items():
-            create_table_artifact(
-                pl.DataFrame(table.slice(0, _SHOWN)).to_dicts(),
-                key=f"hybriddp-{name}",
-                description=f"Head of {name}, {run.release_id}",
-            )
+            rows = table.slice(0, _SHOWN).to_pylist()
+            show_table(rows, name, f"Head of {name}, {run.release_id}")
 
     return step(title, judge)
 

@@ -36,6 +36,11 @@ from tasks.zealous_request import STRATEGY as ZEALOUS
 
 _OWN = {"manifest.json", "manifest.sig"}
 Tables = Mapping[str, pa.Table]
+# What our own code raises on numbers and texts that no release has.
+_NONSENSE = (
+    HybridDPError, ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError,
+    RuntimeError, TypeError, ValueError, pa.ArrowException,
+)  # fmt: skip
 
 
 class Verifier(Protocol):
@@ -113,8 +118,7 @@ def _sure(name: str, step: Callable[[], str]) -> str:
         return step()
     except (VerificationFailed, Unreadable) as error:
         raise VerificationFailed(str(error)) from None
-    except (HybridDPError, ArithmeticError, LookupError, RuntimeError, TypeError, ValueError,
-            AttributeError, pa.ArrowException, MemoryError) as error:  # fmt: skip
+    except _NONSENSE as error:
         raise VerificationFailed(
             f"{name}: the release says something that no release of this kind says "
             f"({type(error).__name__}); do not use it."

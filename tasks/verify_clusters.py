@@ -20,6 +20,7 @@ from tasks.manifest_form import (
     keyed,
     listed,
     name,
+    named,
     one_of,
     short,
     whole,
@@ -27,7 +28,7 @@ from tasks.manifest_form import (
 from tasks.mean_label import RULES
 
 FIELDS: dict[str, Form] = {"noise": keyed(name, short, 10), "decimals": whole(0, 12)}
-_POINT = fields({"column": short, "per_person": one_of(*RULES), "upper": exact_number})
+_POINT = fields({"column": named, "per_person": one_of(*RULES), "upper": exact_number})
 PARAMETERS: dict[str, Form] = {
     "points": lambda points: listed(_POINT, 16)(points) and len(points) > 0,
     "grid": whole(1, 2**20),

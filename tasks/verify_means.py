@@ -17,6 +17,7 @@ from tasks.manifest_form import (
     listed,
     maybe,
     name,
+    named,
     one_of,
     short,
     size,
@@ -45,10 +46,10 @@ FIELDS: dict[str, Form] = {
     "decimals": whole(0, 12),
 }
 PARAMETERS: dict[str, Form] = {
-    "column": short,
+    "column": named,
     "per_person": one_of(*RULES),
     "upper": exact_number,
-    "by": maybe(short),
+    "by": maybe(named),
     "grid": whole(1, 2**20),
     "one_number": one_of(True, False),
     "noise": name,

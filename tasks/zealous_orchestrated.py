@@ -16,8 +16,8 @@ def _show_people(run: ZealousRun) -> None:
     request = run.request
     create_markdown_artifact(
         f"Taking part: {request.optin_source}. Rotation: slot "
-        f"{run.epoch.index % request.rotation} of {request.rotation}. Each person counts with at "
-        f"most {request.items_per_user} items in each histogram.",
+        f"{run.epoch.index % request.rotation} of {request.rotation}. Each person contributes at "
+        f"most {request.items_per_user} items to each histogram.",
         key="hybriddp-people",
         description=f"people of {run.release_id}",
     )
@@ -30,8 +30,8 @@ def _draw(kind: str, run: ZealousRun) -> None:
 def _show_histogram(kind: str, run: ZealousRun) -> None:
     mechanism, named = zealous.mechanism_of(run, kind), load_measurement(run, kind)
     create_markdown_artifact(
-        f"{named.num_rows} {kind} of at least {mechanism.first_threshold} people had a noisy count "
-        f"above {mechanism.threshold} (discrete Laplace noise of scale "
+        f"{named.num_rows} {kind} of at least {mechanism.first_threshold} contributors had a noisy "
+        f"count above {mechanism.threshold} (discrete Laplace noise of scale "
         f"{mechanism.noise.scale:.4g}).",
         key=f"hybriddp-{kind}-draw",
         description=f"{kind} of {run.release_id}",

@@ -25,6 +25,7 @@ _DASHES = ("-", "--", ":", "-.")
 _STYLE: dict[Any, Any] = {
     "svg.hashsalt": "hybriddp",
     "svg.fonttype": "path",
+    "text.parse_math": False,  # a $ is a character
     "font.family": "DejaVu Sans",
     "font.size": 9.0,
     "axes.titlesize": 10.0,

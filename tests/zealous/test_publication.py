@@ -1,6 +1,7 @@
 """What is published of the measurements: files, order, blocked texts, revisions."""
 
 import json
+from dataclasses import replace
 from datetime import date
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from tasks.checks import VerificationFailed
 from tasks.keys import read_public_key
 from tasks.ledger_rules import Kind
 from tasks.measurements import load_measurement
+from tasks.publication import publication_files
 from tasks.refusals import BudgetRefused
 from tasks.reprocess import ReprocessRequest, run_reprocess
 from tasks.shelf import newest_folder
@@ -240,3 +242,15 @@ def test_measurements_are_what_was_drawn_and_in_the_order_of_the_texts(run, fold
 def test_whoever_signs_off_sees_all_and_a_withdrawal_leaves_a_notice_only(run, folder):
     require_whole(run, folder)
     require_a_notice_only(run, folder)
+
+
+def test_histograms_of_the_first_version_keep_their_column_and_still_verify(run, folder, key):
+    """Files of 0.1.0 call contributors users; its ledger's rows say no schema version."""
+    published = run.state.find(Kind.PUBLISHED)
+    payload = {name: fact for name, fact in published.payload.items() if name != "schema_version"}
+    old = replace(published, payload={**payload, "code_version": "0.1.0"})
+    for name, data in publication_files(run, old).items():
+        (folder / name).write_bytes(data)
+    manifest, checks = verify_release(folder, key, measurements=run.folder)
+    assert (manifest["schema_version"], checks[-1].name) == (2, "recomputed")
+    assert pq.read_schema(folder / "queries.parquet").names == ["rank", "query", "users"]
