@@ -153,13 +153,17 @@ class Reader:
 
     def read(self, kind: str, file: Path) -> dict[str, Any] | None:
         """Return everything of everybody, or None if the file is refused."""
+        try:
+            return self.read_or_raise(kind, file)
+        except BadInput:
+            return None
+
+    def read_or_raise(self, kind: str, file: Path) -> dict[str, Any]:
+        """Return everything of everybody."""
         for name in ("raw_log_errors", "raw_roster_errors"):  # which readers add to
             for part in ("", "_scans"):
                 self._connection.execute(f"drop table if exists {name}{part}")
-        try:
-            return self._read(self._engine, kind, file)
-        except BadInput:
-            return None
+        return self._read(self._engine, kind, file)
 
     def _read(self, engine: DuckDBEngine, kind: str, file: Path) -> dict[str, Any]:
         asked: dict[str, Any] = {"epoch": "2026-W46", "log": file, "columns": {"optin": "optin"}}

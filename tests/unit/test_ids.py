@@ -1,0 +1,174 @@
+"""One canonical form of an id, the same in SQL and in Python, and spellings of one human found."""
+
+import unicodedata
+from types import SimpleNamespace
+
+import duckdb
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hybriddp.errors import InvalidParameter
+from tasks.cohorts import account_of, keyed_accounts
+from tasks.engine import DuckDBEngine
+from tasks.file_sql import DELIMITERS, FIELDS, QUOTES
+from tasks.ids import (
+    FIRST_FORM,
+    NEWEST_FORM,
+    canonical,
+    folded,
+    id_form_of,
+    in_sql,
+    with_folded_ids,
+)
+from tasks.keys import Keyring
+from tasks.ledger import Ledger
+from tasks.ledger_rules import Kind
+from tasks.overview import set_membership
+from tasks.request import ReleaseRequest
+from tasks.run import Run
+from tests.homes import new_home
+
+ADVERSARIAL = [
+    "142", " 142", "142\t", "\ufeff142", "142\ufeff", "\u00a0142\u2003", "\u2028142\u0085", "0142",
+    "jos\u00e9", "jose\u0301", "JOSE\u0301", "\ud55c", "\u1112\u1161\u11ab", "q\u0323\u0307",
+    "q\u0307\u0323", "\u212b", "\u00c5", "A\u030a", "\u1e9b\u0323", "\ufb01", "fi", "\u0958",
+    "\u200b142", "14 2", "a\0b", "\U0001f469\u200d\U0001f467", "\U00011347\U0001133e", " ",
+    "\ufeff", "\u0301", " \u0301a", "\u0358\u0301", "\x1c7\x1f", "\v\f7\r\n",
+]  # fmt: skip
+MARKS = "\u0301\u0323\u030a\u0358 \u00a0\u2003\ufeff\t\u0085"
+TEXTS = st.text(st.sampled_from("aeA\u00e9\u212b\ud55c\u1112\u1161\u11ab0" + MARKS), max_size=6)
+
+
+def in_duckdb(texts, form):
+    """Return ids as the log's, the roster's and the broken lines' SQL has them."""
+    with duckdb.connect(config={"threads": 1}) as connection:
+        engine, ids = DuckDBEngine(connection), in_sql(form)
+        raw = {"person": texts, "optin": [None] * len(texts), "key": [None] * len(texts)}
+        raw = {name: pa.array(values, pa.string()) for name, values in raw.items()}
+        engine.put("raw_roster", pa.table(raw))
+        engine.step("stg_roster", **ids)
+        names = {"query": "person", "searched_at": "optin", "url": "optin"}
+        log = pa.table(raw | {name: raw[column] for name, column in names.items()})
+        engine.put("raw_log", log)
+        start, end = "2026-11-09", "2026-11-16"
+        times = {"epoch_start": start, "epoch_end": end, "needs_time": False}
+        engine.step("stg_log", sql="stg_search_log", max_bytes=99, **times, **ids)
+        lines = {"file_id": [0] * len(texts), "line": range(len(texts))}
+        lines |= {"error_type": ["TOO MANY COLUMNS"] * len(texts), "csv_line": texts}
+        engine.put("raw_log_errors", pa.table(lines))
+        engine.step(
+            "broken_lines",
+            delimiter=DELIMITERS["tsv"],
+            quote=QUOTES["tsv"],
+            field=FIELDS["tsv"],
+            person_position=1,
+            **ids,
+        )
+        connection.execute("create table in_order as select * from broken_lines order by line")
+        return [
+            engine.fetch(table)["person"].to_pylist()
+            for table in ("stg_roster", "stg_log", "in_order")
+        ]
+
+
+@pytest.mark.parametrize("form", [FIRST_FORM, NEWEST_FORM])
+@settings(max_examples=15)
+@given(texts=st.lists(TEXTS | st.text(max_size=4), max_size=20))
+def test_sql_and_python_have_the_same_ids(form, texts):
+    texts = [*ADVERSARIAL, *(text for text in texts if text.isprintable() or "\t" not in text)]
+    expected = [canonical(text, form) for text in texts]
+    roster, log, broken = in_duckdb(texts, form)
+    assert roster == log == expected
+    # A broken line ends its id at the delimiter, which TSV has no way to write into one.
+    assert [b for b, text in zip(broken, texts, strict=True) if "\t" not in text] == [
+        e for e, text in zip(expected, texts, strict=True) if "\t" not in text
+    ]
+
+
+@given(TEXTS | st.text())
+def test_canonical_ids_stay_what_they_are(text):
+    once = canonical(text)
+    assert canonical(once) == once
+    assert canonical(f"\ufeff {text}\u2003\t") == once
+    assert canonical(unicodedata.ucd_3_2_0.normalize("NFD", text)) == once
+
+
+def test_form_1_is_what_version_0_1_0_did():
+    """Its trim() knew space separators alone, and no normalisation; accounts depend on it."""
+    with duckdb.connect() as connection:
+        for text in ADVERSARIAL:
+            ((trimmed,),) = connection.execute("select trim($text)", {"text": text}).fetchall()
+            assert canonical(text, FIRST_FORM) == trimmed
+
+
+@pytest.mark.parametrize("text", ADVERSARIAL)
+def test_accounts_are_the_same_in_sql_and_in_python(text, tmp_path):
+    home = new_home(tmp_path)
+    run = Run(home, "0" * 32, 1, ReleaseRequest(log="log.tsv", epoch="2026-W46"))
+    members = pa.table({"person": [canonical(text)], "is_optin": [True]})
+    with duckdb.connect(config={"threads": 1}) as connection:
+        engine = DuckDBEngine(connection)
+        engine.put("members", members)
+        keyed_accounts(engine, run)
+        (row,) = engine.fetch("accounts").to_pylist()
+    assert row["account"] == account_of(Keyring.open(home), text)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "form"),
+    [
+        ((), NEWEST_FORM),
+        (("POLICY",), NEWEST_FORM),
+        (("RESERVED",), FIRST_FORM),
+        (("POLICY", "OPTED_OUT"), FIRST_FORM),
+        (("FOUNDED", "RESERVED"), "nfc-trim-2"),
+        (("RESERVED", "FOUNDED", "RESERVED"), "nfc-trim-2"),
+    ],
+)
+def test_a_ledger_keeps_the_form_that_it_began_with(kinds, form):
+    rows = [SimpleNamespace(kind=kind, payload={"id_form": "nfc-trim-2"}) for kind in kinds]
+    assert id_form_of(rows) == form
+
+
+def test_a_form_of_the_future_is_refused():
+    row = SimpleNamespace(kind="FOUNDED", payload={"id_form": "nfc-trim-9"})
+    with pytest.raises(InvalidParameter, match="id_form must be one of"):
+        id_form_of([row])
+
+
+def test_who_opted_out_under_one_spelling_is_out_under_all(tmp_path):
+    home = new_home(tmp_path)
+    entry = set_membership(home, "jose\u0301 ", Kind.OPTED_OUT)
+    account = account_of(Keyring.open(home), "\ufeffjos\u00e9")
+    assert entry.draw == account.hex()
+    assert Ledger(home.ledger).entries()[-1].kind is Kind.OPTED_OUT
+
+
+@pytest.mark.parametrize(
+    "spellings",
+    [
+        ("142", "0142", "142.0", "142.", "0142.00", "\uff11\uff14\uff12", "1 42", "142\u200b"),
+        ("jos\u00e9", "JOS\u00c9", "Jos\u00e9", "\ufeffjos\u00e9", "jo s\u00e9"),
+        ("strasse", "stra\u00dfe", "STRASSE"),
+        ("\ufb01x", "FIX"),
+        ("0", "00", "0.0"),
+    ],
+)
+def test_spellings_of_one_id_fold_to_one(spellings):
+    ids = pa.RecordBatch.from_pydict({"person": pa.array(spellings)})
+    in_arrow = with_folded_ids(ids).column("folded").to_pylist()
+    assert len(set(in_arrow)) == 1
+    assert in_arrow == [folded(text) for text in spellings]
+
+
+@given(st.lists(st.text() | st.text("0123. \t+-eAa\x00\x7f", max_size=6), max_size=30))
+def test_arrow_folds_as_python_does(texts):
+    batch = pa.RecordBatch.from_pydict({"person": pa.array(texts, pa.string())})
+    assert with_folded_ids(batch).column("folded").to_pylist() == [folded(t) for t in texts]
+
+
+def test_different_ids_stay_different():
+    different = ["142", "1420", "14.2", "a142", "142a", "1.420", "-142", "142.5", "josef", "jose"]
+    assert len({folded(text) for text in different}) == len(different)
