@@ -91,7 +91,7 @@ def release(
     as_json: JsonOption = False,
 ) -> None:
     """Publish the head of a search log; run it again to go on, or to get the same list for free."""
-    settings = locals()
+    settings = dict(locals())
     from datetime import UTC, datetime
 
     from flows.running import run_release_flow, say_published, settings_from
@@ -264,9 +264,3 @@ def search(
 
 def _with_probability(text: str, entry: dict[str, Any]) -> Text:
     return Text.assemble(harmless(text), (f"  {entry['probability']:.6f}", "dim"))
-
-
-def register(app: typer.Typer) -> None:
-    """Add these commands."""
-    for command in (release, reprocess, verify, withdraw, search):
-        app.command()(command)
