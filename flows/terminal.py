@@ -10,7 +10,6 @@ import gc
 import json
 import sys
 import time
-import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
@@ -25,6 +24,7 @@ from rich.text import Text
 
 from hybriddp.errors import HybridDPError
 from tasks.refusals import BAD_INPUT, FAILED, KINDS, BadInput, exit_code_of, fields_at_fault
+from tasks.showing import spelled, visible
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -37,32 +37,19 @@ YesOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines.")]
 
-# Control characters, surrogates, private and unassigned ones, and line ends of Unicode's own.
-_STEERING = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-_JOINERS = "\u200c\u200d"  # scripts need them, and they steer nothing
 _IN_ASCII = {"✓": "ok", "✗": "no", "±": "+-", "•": "-", "…": "...", "\u2013": "-"}
 
 
 def harmless(text: object) -> str:
     """Return a text in which everything that could steer a terminal is spelled out."""
-    shown = []
-    for character in str(text):
-        is_steering = unicodedata.category(character) in _STEERING
-        if is_steering and character not in "\n" + _JOINERS:
-            character = character.encode("unicode_escape", "surrogatepass").decode("ascii")
-        shown.append(character)
-    return "".join(shown)
+    return visible(text, keep="\n")
 
 
 def _in_ascii(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     missing = error.object[error.start : error.end]
-    spelled = (
-        _IN_ASCII.get(c) or c.encode("unicode_escape", "surrogatepass").decode("ascii")
-        for c in missing
-    )
-    return "".join(spelled), error.end
+    return "".join(_IN_ASCII.get(c) or spelled(c) for c in missing), error.end
 
 
 codecs.register_error("hybriddp-terminal", _in_ascii)

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 from tasks.ledger_rules import Entry, Kind
 from tasks.products import Settings, product_of
 from tasks.publication import described_files, next_payload, wanted_facts
 from tasks.run import Release
+from tasks.showing import in_markdown, visible
 
 Row = Mapping[str, Any]
 _BAR = 32
@@ -37,8 +37,7 @@ def propose(release: Release, settings: Settings) -> Proposal:
 
 def shown(value: object) -> str:
     """Return a cell as text that does nothing to whoever looks at it."""
-    text = "" if value is None else str(value)
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return "" if value is None else visible(value)
 
 
 def measured(row: Row) -> tuple[float, float, float]:
@@ -91,16 +90,10 @@ def _table(rows: Sequence[Row]) -> str:
         return "It would be empty."
     lines = [_line([*rows[0], "plot"]), _line(["---"] * (len(rows[0]) + 1))]
     for row, bar in zip(rows, bars(rows), strict=True):
-        cells = [_cell(value) for value in row.values()]
+        cells = ["" if v is None else in_markdown(v) for v in row.values()]
         lines.append(_line([*cells, f"`{bar.replace(' ', '.')}`"]))
     return "\n".join(lines)
 
 
 def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
-
-
-def _cell(value: object) -> str:
-    """Return a cell in which no character means anything to Markdown."""
-    text = escape(shown(value), quote=False)
-    return "".join(f"\\{c}" if c in "\\|`*_[]~!#" else c for c in text)

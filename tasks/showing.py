@@ -1,23 +1,32 @@
-"""Show any text harmlessly: in Markdown, in a table of Prefect, in a drawing.
+"""Show any text harmlessly: in a terminal, in Markdown, in a table of Prefect, in a drawing.
 
 A query, a column or a file may be named like markup, a formula, or an escape code of terminals.
 """
 
 import html
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-# Control characters, those that turn the direction of writing, and what XML cannot hold.
-_UNSEEN = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
-)
+# Control characters, surrogates, private and unassigned ones, and line ends of Unicode's own.
+_STEERING = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+_JOINERS = "\u200c\u200d"  # scripts need them, and they steer nothing
 _MARKS = re.compile(r"[\\`*\[\]|~#$]")
 
 
-def visible(text: object) -> str:
-    """Return a text in which every character can be seen; others are written as codes."""
-    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", str(text))
+def visible(text: object, keep: str = "") -> str:
+    """Return a text in which every character can be seen; others, but for `keep`, become codes."""
+    kept = keep + _JOINERS
+    return "".join(
+        spelled(c) if unicodedata.category(c) in _STEERING and c not in kept else c
+        for c in str(text)
+    )
+
+
+def spelled(character: str) -> str:
+    """Return a character as its code."""
+    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
 def in_markdown(text: object) -> str:

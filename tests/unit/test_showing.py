@@ -32,7 +32,7 @@ def test_a_plot_of_any_query_is_xml_and_shows_no_control_character(text):
 
 def test_markdown_shows_marks_as_they_are():
     assert in_markdown("a|b`c`[d](e)<f>&*g*") == "a\\|b\\`c\\`\\[d\\](e)&lt;f&gt;&amp;\\*g\\*"
-    assert in_markdown("a\n\n# b") == "a\\\\u000a\\\\u000a\\# b"
+    assert in_markdown("a\n\n# b") == "a\\\\n\\\\n\\# b"
     assert in_markdown("Dwell_Seconds 7") == "Dwell_Seconds 7", "usual names stay as they are"
 
 

@@ -22,6 +22,7 @@ def shelf(folder: Path, query: str) -> Path:
     """A list as a stranger may publish one."""
     folder.mkdir()
     row = {"query": query, "url": f"http://{query}", "probability": 0.5, "rank": 1}
+    row |= {"ci_low": 0.4, "ci_high": 0.6}
     for name in ("head_list", "trends"):
         (folder / f"{name}.jsonl").write_text(json.dumps(row) + "\n")
     return folder
