@@ -3,39 +3,110 @@
 Exit codes: 0 done, 1 failed, 2 bad input or usage, 3 budget refused, 4 quality gate refused.
 """
 
-import json
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
-from flows import cli_kmeans, cli_mean, cli_plan, cli_release, cli_study, cli_zealous
-from flows.cli_ledger import keys_app, ledger_app
-from flows.terminal import FAILED, HomeOption, JsonOption, explained
-from hybriddp.params import HIGH_UTILITY, BlenderParams
-from tasks.doctor import examine
-from tasks.generate import DEFAULT_NO_CLICK_SHARE, DEFAULT_RECORDS_PER_USER, generate_log
-from tasks.home import Home
-from tasks.in_memory import InMemoryRelease, release_in_memory
+from flows.lazy import HELP_NAMES, Lazy, LazyGroup
+from flows.terminal import (
+    Console,
+    HomeOption,
+    JsonOption,
+    Table,
+    explained,
+    harmless,
+    mark,
+    say,
+    say_json,
+)
+from tasks.refusals import FAILED
+
+if TYPE_CHECKING:
+    from hybriddp.params import BlenderParams
+    from tasks.in_memory import InMemoryRelease
+
+
+class Commands(LazyGroup):
+    """Every command of `hybriddp`; a test reads that the help is that of the command itself."""
+
+    table = {  # noqa: RUF012
+        "release": Lazy(
+            "cli_release",
+            "release",
+            "Publish the head of a search log; run it again to go on, or to get the same list for "
+            "free.",
+        ),
+        "reprocess": Lazy(
+            "cli_release",
+            "reprocess",
+            "Do the post-processing again from the measurements: free, a revision only if it "
+            "differs.",
+        ),
+        "verify": Lazy(
+            "cli_release",
+            "verify",
+            "Check signature, hashes, schema, sequence and expiry, and recompute the list.",
+        ),
+        "withdraw": Lazy(
+            "cli_release",
+            "withdraw",
+            "Mark a release as withdrawn, and point consumers to the one before.",
+        ),
+        "search": Lazy(
+            "cli_release", "search", "Look up a prefix in a published list, as a browser would."
+        ),
+        "plan": Lazy(
+            "cli_plan",
+            "plan",
+            "Predict a release and suggest its parameters, from public data; nothing is spent.",
+        ),
+        "study": Lazy(
+            "cli_study",
+            "study",
+            "Run a study on synthetic users; run it again to go on where it was stopped.",
+        ),
+        "zealous": Lazy(
+            "cli_zealous",
+            "zealous",
+            "Publish which items of a log many people share; run it again to get the same for "
+            "free.",
+        ),
+        "mean": Lazy(
+            "cli_mean",
+            "mean",
+            "Publish the mean of a number that every person has; run it again to get it for free.",
+        ),
+        "kmeans": Lazy(
+            "cli_kmeans",
+            "kmeans",
+            "Publish the clusters that people's points form; run it again to get them for free.",
+        ),
+        "generate": Lazy(
+            "cli",
+            "generate",
+            "Write a synthetic search log, as Parquet or in the format of AOL's log.",
+        ),
+        "simulate": Lazy(
+            "cli",
+            "simulate_release",
+            "Run a whole release in memory on a synthetic population, and show its head.",
+        ),
+        "doctor": Lazy("cli", "doctor", "Say what is missing or misconfigured, and the remedy."),
+        "ledger": Lazy("cli_ledger", "ledger_app", "What was spent, and how far it reaches."),
+        "keys": Lazy("cli_ledger", "keys_app", "The curator's keys."),
+    }
+
 
 app = typer.Typer(
+    cls=Commands,
     help="Publish the head of a search log under hybrid differential privacy.",
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,  # a traceback must not print private data
+    context_settings=HELP_NAMES,
 )
-cli_release.register(app)
-cli_plan.register(app)
-cli_study.register(app)
-cli_zealous.register(app)
-cli_mean.register(app)
-cli_kmeans.register(app)
-app.add_typer(ledger_app, name="ledger")
-app.add_typer(keys_app, name="keys")
 
 
 class Kind(StrEnum):
@@ -66,12 +137,24 @@ KindOption = Annotated[Kind, typer.Option(help="Which published log to imitate."
 UsersOption = Annotated[int | None, typer.Option(help="Users; default: as many as that log had.")]
 
 
+def _say_version(is_asked: bool) -> None:
+    if is_asked:
+        from importlib.metadata import version
+
+        say(f"hybriddp {version('hybriddp')}")
+        raise typer.Exit
+
+
 @app.callback()
-def main() -> None:
-    """Keep `generate` a subcommand even while there are few of them."""
+def main(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_say_version, is_eager=True, help="Say the version."),
+    ] = False,
+) -> None:
+    """Publish the head of a search log under hybrid differential privacy."""
 
 
-@app.command()
 @explained
 def generate(
     out: Annotated[Path, typer.Option(help="File to write: .parquet, .tsv or .tsv.gz (.txt too).")],
@@ -85,19 +168,24 @@ def generate(
         RecordsPerUser | None,
         typer.Option(
             help="One record a user, or about twenty, heavy-tailed; not for sessions.",
-            show_default=DEFAULT_RECORDS_PER_USER,
+            show_default="many",
         ),
     ] = None,
     no_click_share: Annotated[
         float | None,
         typer.Option(
             help="Share of rows without a click, not for sessions; AOL's log has about 0.47.",
-            show_default=str(DEFAULT_NO_CLICK_SHARE),
+            show_default="0.3",
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write a synthetic search log, as Parquet or in the format of AOL's log."""
+    from rich.markup import escape
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from tasks.generate import generate_log
+
     console = Console(stderr=True, quiet=as_json)
     with Progress(
         TextColumn("{task.description}"),
@@ -106,7 +194,7 @@ def generate(
         TimeElapsedColumn(),
         console=console,
     ) as progress:
-        writing = progress.add_task(f"Writing {out.name} ({kind})", total=None)
+        writing = progress.add_task(escape(harmless(f"Writing {out.name} ({kind})")), total=None)
         summary = generate_log(
             kind.value,
             users,
@@ -117,15 +205,14 @@ def generate(
             progress=lambda rows: progress.advance(writing, rows),
         )
     if as_json:
-        typer.echo(json.dumps({"path": str(out), **asdict(summary)}))
+        say_json({"path": str(out), **asdict(summary)})
     else:
-        typer.echo(
+        say(
             f"{out}: {summary.rows:,} rows of {summary.users:,} synthetic users, "
             f"{summary.bytes / 1e6:,.1f} MB"
         )
 
 
-@app.command("simulate")
 @explained
 def simulate_release(
     kind: KindOption = Kind.AOL_LIKE,
@@ -136,12 +223,15 @@ def simulate_release(
     optin_fraction: Annotated[float, typer.Option(help="Share of users who opt in.")] = 0.05,
     strategy: Annotated[
         str, typer.Option(help="high-utility, or paper: BLENDER as published.")
-    ] = HIGH_UTILITY,
+    ] = "high-utility",
     seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 1,
     rows: Annotated[int, typer.Option(help="Rows to show.")] = 10,
     as_json: JsonOption = False,
 ) -> None:
     """Run a whole release in memory on a synthetic population, and show its head."""
+    from hybriddp.params import BlenderParams
+    from tasks.in_memory import release_in_memory
+
     # The synthetic users have one record each.
     params = BlenderParams(
         epsilon, delta, strategy=strategy, max_head_size=max_head_size, max_records_optin=1
@@ -149,14 +239,14 @@ def simulate_release(
     with Console(stderr=True, quiet=as_json).status(f"Releasing an {kind} log in memory"):
         release = release_in_memory(kind, users, optin_fraction, params, seed)
     if as_json:
-        typer.echo(json.dumps(asdict(release)))
+        say_json(asdict(release))
     else:
         _show(release, params, rows)
 
 
-def _show(release: InMemoryRelease, params: BlenderParams, n_rows: int) -> None:
-    console = Console(highlight=False)
-    table = Table("rank", "query", "url", "probability", "95 % interval", box=None)
+def _show(release: "InMemoryRelease", params: "BlenderParams", n_rows: int) -> None:
+    console = Console()
+    table = Table("rank", "query", "url", "probability", "95 % interval")
     for rank, row in enumerate(release.rows[:n_rows], start=1):
         interval = f"{row.ci_low:.5f} - {row.ci_high:.5f}"
         table.add_row(str(rank), row.query, row.url, f"{row.probability:.5f}", interval)
@@ -178,24 +268,25 @@ def _show(release: InMemoryRelease, params: BlenderParams, n_rows: int) -> None:
         f"{utility.ndcg_of_ndcgs:.3f} (of NDCGs); L1 {utility.l1_records:.4f} (records), "
         f"{utility.l1_queries:.4f} (queries).\n"
         "A simulation on synthetic users: seeded noise, nothing published, no budget spent.",
-        soft_wrap=True,
     )
     for note in release.notes:
-        console.print(f"Note: {note}", soft_wrap=True)
+        console.print(f"Note: {note}")
 
 
-@app.command()
 @explained
 def doctor(home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Say what is missing or misconfigured, and the remedy."""
+    from tasks.doctor import examine
+    from tasks.home import Home
+
     findings = examine(Home.open(home))
     if as_json:
-        typer.echo(json.dumps([asdict(finding) for finding in findings]))
+        say_json([asdict(finding) for finding in findings])
     else:
-        console = Console(highlight=False)
+        console = Console()
         for finding in findings:
-            mark = "[green]✓[/]" if finding.is_well else "[red]✗[/]"
             remedy = f" Remedy: {finding.remedy}." if not finding.is_well and finding.remedy else ""
-            console.print(f"{mark} {finding.name}: {finding.detail}.{remedy}", soft_wrap=True)
+            text = f"{finding.name}: {finding.detail}.{remedy}"
+            console.print(mark(finding.is_well), text)
     if not all(finding.is_well for finding in findings):
         raise typer.Exit(FAILED)

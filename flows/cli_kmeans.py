@@ -6,13 +6,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from flows import options
 from flows.running import promise, run_release_flow, say_published, settings_from
-from flows.terminal import HomeOption, JsonOption, explained
+from flows.terminal import Console, HomeOption, JsonOption, Table, explained
 from hybriddp.errors import require
 from tasks.kmeans import identify
 from tasks.kmeans_request import KMeansRequest
@@ -92,7 +89,7 @@ def _points(
 
 def show_clusters(folder: Path, n_checks: int) -> None:
     """Print the clusters, what was promised, and where everything is."""
-    console = Console(highlight=False)
+    console = Console()
     manifest = json.loads((folder / "manifest.json").read_bytes())
     decimals = manifest["decimals"]
     names = [point["column"] for point in manifest["parameters"]["points"]]
@@ -101,7 +98,7 @@ def show_clusters(folder: Path, n_checks: int) -> None:
         error = row["standard_error"]
         margin = "" if error is None else f" ± {error:,.{decimals}f}"
         centres.setdefault(row["cluster"], []).append(f"{row['centre']:,.{decimals}f}{margin}")
-    table = Table("cluster", "share", *map(escape, names), box=None)
+    table = Table("cluster", "share", *names)
     for row in read_rows(folder, "clusters")[:_SHOWN]:
         share = f"{row['share']:.1%} ± {row['standard_error']:.1%}"
         table.add_row(str(row["cluster"]), share, *centres[row["cluster"]])
@@ -114,7 +111,6 @@ def show_clusters(folder: Path, n_checks: int) -> None:
         f"Release {manifest['release_id']}, sequence {manifest['sequence']}, valid until "
         f"{manifest['expires']}; {n_checks} checks passed.\n"
         f"Published in {folder}",
-        soft_wrap=True,
     )
 
 

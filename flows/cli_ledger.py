@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from flows.terminal import HomeOption, JsonOption, explained
+from flows.terminal import Console, HomeOption, JsonOption, Table, explained
 from tasks.groups import people_of
 from tasks.home import Home, write_whole
 from tasks.keys import PURPOSES, Keyring, make_keys, write_public_key

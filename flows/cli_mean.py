@@ -6,13 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from flows import options
 from flows.running import promise, run_release_flow, say_published, settings_from
-from flows.terminal import HomeOption, JsonOption, explained
+from flows.terminal import Console, HomeOption, JsonOption, Table, explained
 from tasks.mean import identify
 from tasks.mean_request import MeanRequest
 from tasks.shelf import read_rows
@@ -91,35 +88,29 @@ def mean(
 
 def show_means(folder: Path, n_checks: int) -> None:
     """Print the means, what was promised, and where everything is."""
-    console = Console(highlight=False)
+    console = Console()
     manifest = json.loads((folder / "manifest.json").read_bytes())
     parameters, decimals = manifest["parameters"], manifest["decimals"]
-    table = Table(
-        escape(parameters["by"] or ""), "opt-in", "clients", "mean", "95 % interval", box=None
-    )
+    table = Table(parameters["by"] or "", "opt-in", "clients", "mean", "95 % interval")
     for row in read_rows(folder, "means")[:_SHOWN]:
         low, mean, high = (f"{row[name]:,.{decimals}f}" for name in ("ci_low", "mean", "ci_high"))
         people = (f"{row[name]:,}" for name in ("optin_people", "clients"))
-        table.add_row(escape(row["key"]), *people, mean, f"{low} - {high}")
-    console.print(
-        f"Mean of {escape(parameters['column'])}, {parameters['per_person']} of each person"
-    )
+        table.add_row(row["key"], *people, mean, f"{low} - {high}")
+    console.print(f"Mean of {parameters['column']}, {parameters['per_person']} of each person")
     console.print(table)
     if manifest["rows"]["means"] > _SHOWN:
         console.print(f"... and {manifest['rows']['means'] - _SHOWN} more")
-    console.print(f"\n{promise(manifest['guarantees'])}.", soft_wrap=True)
+    console.print(f"\n{promise(manifest['guarantees'])}.")
     for row in manifest["second_guarantee"] or ():
         console.print(
             f"Against those who see only this release, and {float(row['coalition']):.0%} of the "
             f"clients: epsilon {row['epsilon_optin']} for opt-in people, {row['epsilon_clients']} "
             f"for other clients, at delta {row['delta']}.",
-            soft_wrap=True,
         )
     console.print(
         f"Release {manifest['release_id']}, sequence {manifest['sequence']}, valid until "
         f"{manifest['expires']}; {n_checks} checks passed.\n"
         f"Published in {folder}",
-        soft_wrap=True,
     )
 
 

@@ -1,15 +1,12 @@
 """`hybriddp plan`: what a release would give and cost, before anything is spent."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 
-from flows.terminal import JsonOption, explained
+from flows.terminal import Console, JsonOption, Table, explained, harmless, say_json
 from tasks.plan import Plan, PlanRequest, make_plan
 from tasks.plan_page import cost_table, headline, prediction_table, runway_words, setting_table
 
@@ -71,29 +68,29 @@ def plan(
     with Console(stderr=True, quiet=as_json).status("Rehearsing the release"):
         found = make_plan(request, home)
     if as_json:
-        typer.echo(json.dumps(found.as_json()))
+        say_json(found.as_json())
     else:
         show(found)
 
 
 def show(plan: Plan) -> None:
     """Print the page that an operator reads."""
-    console = Console(highlight=False)
-    console.print(f"[bold]{escape(headline(plan))}[/]", soft_wrap=True)
-    console.print(f"Predicted from {escape(plan.source)}; nothing was spent.\n", soft_wrap=True)
+    console = Console()
+    console.print(Text(harmless(headline(plan)), style="bold"))
+    console.print(f"Predicted from {plan.source}; nothing was spent.\n")
     _print_table(console, prediction_table(plan))
     _print_table(console, setting_table(plan))
     _print_list(console, "Suggestion", plan.reasons)
     _print_table(console, cost_table(plan))
     for sentence in runway_words(plan):
-        console.print(escape(sentence), soft_wrap=True)
+        console.print(sentence)
     console.print()
     _print_list(console, "Assumptions", plan.assumptions)
 
 
 def _print_table(console: Console, rows: list[tuple[str, ...]]) -> None:
     header, *body = rows
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table = Table(pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(header[0], no_wrap=True)
     for name in header[1:]:
         table.add_column(name, justify="right")
@@ -106,10 +103,10 @@ def _print_table(console: Console, rows: list[tuple[str, ...]]) -> None:
 def _print_list(console: Console, title: str, sentences: tuple[str, ...]) -> None:
     if not sentences:
         return
-    console.print(f"[bold]{title}[/]")
-    bullets = Table.grid(padding=(0, 1))
+    console.print(Text(title, style="bold"))
+    bullets = Table(show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
     for sentence in sentences:
-        bullets.add_row(" •", escape(sentence))
+        bullets.add_row(" •", sentence)
     console.print(bullets)
     console.print()
 

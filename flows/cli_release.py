@@ -3,16 +3,25 @@
 import json
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
 from flows import options
 from flows.environment import configure
 from flows.running import run_flow, run_release_flow, say_published, settings_from, verify_folder
-from flows.terminal import HomeOption, JsonOption, explained
+from flows.terminal import (
+    Console,
+    HomeOption,
+    JsonOption,
+    Table,
+    explained,
+    harmless,
+    mark,
+    say,
+    say_json,
+)
 from hybriddp.errors import require
 from tasks.home import Home
 from tasks.policy import Charge
@@ -90,9 +99,9 @@ def release(
 
 def _say_collecting(folder: Path, request: ReleaseRequest, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps({"status": "collecting", "package": str(folder)}))
+        say_json({"status": "collecting", "package": str(folder)})
         return
-    typer.echo(
+    say(
         f"COLLECTING: devices can report on the package in\n  {folder}\n"
         "Run the same command again with --reports PATH when they have."
     )
@@ -100,9 +109,9 @@ def _say_collecting(folder: Path, request: ReleaseRequest, as_json: bool) -> Non
 
 def show_head(folder: Path, n_checks: int) -> None:
     """Print the first rows of a release, what was promised, and where everything is."""
-    console = Console(highlight=False)
+    console = Console()
     manifest = json.loads((folder / "manifest.json").read_bytes())
-    table = Table("rank", "query", "url", "probability", "95 % interval", box=None)
+    table = Table("rank", "query", "url", "probability", "95 % interval")
     for row in read_rows(folder, "head_list")[:_SHOWN]:
         interval = f"{row['ci_low']:.6f} - {row['ci_high']:.6f}"
         table.add_row(
@@ -123,7 +132,6 @@ def show_head(folder: Path, n_checks: int) -> None:
         f"Release {manifest['release_id']}, sequence {manifest['sequence']}, valid until "
         f"{manifest['expires']}; {n_checks} checks passed.\n"
         f"Published in {folder}",
-        soft_wrap=True,
     )
 
 
@@ -148,7 +156,10 @@ def reprocess(
         min_agreement=min_agreement,
     )
     folder, _ = run_flow("reprocess", request, configure(home, quiet=True), is_quiet=as_json)
-    typer.echo(json.dumps({"folder": str(folder)}) if as_json else f"Published in {folder}")
+    if as_json:
+        say_json({"folder": str(folder)})
+    else:
+        say(f"Published in {folder}")
 
 
 @explained
@@ -172,11 +183,11 @@ def verify(
     )
     if as_json:
         found = {check.name: check.detail for check in checks}
-        typer.echo(json.dumps({"release_id": manifest["release_id"], "checks": found}))
+        say_json({"release_id": manifest["release_id"], "checks": found})
         return
-    console = Console(highlight=False)
+    console = Console()
     for check in checks:
-        console.print(f"[green]✓[/] {check.name}: {check.detail}", soft_wrap=True)
+        console.print(mark(True), f"{check.name}: {check.detail}")
     console.print(f"Release {manifest['release_id']} is what its publisher signed.")
 
 
@@ -190,9 +201,9 @@ def withdraw(
     """Mark a release as withdrawn, and point consumers to the one before."""
     folders = withdraw_release(Home.open(home), release_id, reason)
     if as_json:
-        typer.echo(json.dumps({"withdrawn": [str(folder) for folder in folders]}))
+        say_json({"withdrawn": [str(folder) for folder in folders]})
     else:
-        typer.echo(f"Withdrawn: {', '.join(str(folder) for folder in folders)}")
+        say(f"Withdrawn: {', '.join(str(folder) for folder in folders)}")
 
 
 @explained
@@ -208,15 +219,19 @@ def search(
 
     found = look_up(newest_folder(folder), prefix, limit)
     if as_json:
-        typer.echo(json.dumps(found))
+        say_json(found)
         return
-    console = Console(highlight=False)
+    console = Console()
     if not found:
         console.print(f"No listed query begins with {prefix!r}.")
     for entry in found:
-        console.print(f"{entry['query']}  [dim]{entry['probability']:.6f}[/]")
+        console.print(_with_probability(entry["query"], entry))
         for url in entry["urls"]:
-            console.print(f"    {url['url']}  [dim]{url['probability']:.6f}[/]")
+            console.print(_with_probability(f"    {url['url']}", url))
+
+
+def _with_probability(text: str, entry: dict[str, Any]) -> Text:
+    return Text.assemble(harmless(text), (f"  {entry['probability']:.6f}", "dim"))
 
 
 def register(app: typer.Typer) -> None:

@@ -4,16 +4,14 @@ The command runs the steps of flows/study.py by itself: a quick study takes less
 needs to start.
 """
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
-from flows.terminal import BAD_INPUT, JsonOption, explained
+from flows.terminal import Console, JsonOption, Table, explained, say, say_json
+from tasks.refusals import BadInput
 from tasks.studies.catalogue import STUDIES
 from tasks.studies.page import verdict
 from tasks.studies.request import StudyRequest, do_runs, show
@@ -43,14 +41,13 @@ def study(
         _list(as_json)
         return
     if name is None:
-        Console(stderr=True, highlight=False).print("Name a study; --list says which there are.")
-        raise typer.Exit(BAD_INPUT)
+        raise BadInput("name a study; --list says which there are.")
     request = StudyRequest(name=name, out=out, seeds=seeds, quick=quick, workers=workers)
-    tables, page = _run(request, Console(stderr=True, quiet=as_json, highlight=False))
+    tables, page = _run(request, Console(stderr=True, quiet=as_json))
     if as_json:
-        typer.echo(json.dumps({"study": request.name, "page": str(page)}))
+        say_json({"study": request.name, "page": str(page)})
     else:
-        typer.echo(f"{verdict(tables)}\nPage: {page}")
+        say(f"{verdict(tables)}\nPage: {page}")
 
 
 def _run(request: StudyRequest, console: Console) -> tuple[Tables, Path]:
@@ -76,12 +73,12 @@ def _list(as_json: bool) -> None:
             name: {"title": study.title, "figures": study.figures}
             for name, study in STUDIES.items()
         }
-        typer.echo(json.dumps(found))
+        say_json(found)
         return
-    table = Table("study", "question", "in the papers", box=None)
+    table = Table("study", "question", "in the papers")
     for name, study in STUDIES.items():
         table.add_row(name, study.question, ", ".join(study.figures) or "-")
-    Console(highlight=False).print(table)
+    Console().print(table)
 
 
 def register(app: typer.Typer) -> None:

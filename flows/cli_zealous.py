@@ -6,12 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from flows import options
 from flows.running import run_release_flow, say_published, settings_from
-from flows.terminal import HomeOption, JsonOption, explained
+from flows.terminal import Console, HomeOption, JsonOption, Table, explained
 from tasks.policy import Charge
 from tasks.shelf import read_rows
 from tasks.zealous import identify
@@ -68,7 +66,7 @@ def zealous(
 
 def show_histograms(folder: Path, n_checks: int) -> None:
     """Print the first rows of every histogram, what was promised, and where everything is."""
-    console = Console(highlight=False)
+    console = Console()
     manifest = json.loads((folder / "manifest.json").read_bytes())
     groups, kinds = manifest["guarantees"], manifest["parameters"]["histograms"]
     for kind in kinds:
@@ -77,7 +75,7 @@ def show_histograms(folder: Path, n_checks: int) -> None:
             f"{manifest['rows'][kind]:,} {kind} of more than {shown['threshold']} people "
             f"(noise within {shown['margin_95']} in 95 % of cases)"
         )
-        table = Table("rank", *ITEM_COLUMNS[kind], "users", box=None)
+        table = Table("rank", *ITEM_COLUMNS[kind], "users")
         for row in read_rows(folder, kind)[:_SHOWN]:
             texts = (row[name] for name in ITEM_COLUMNS[kind])
             table.add_row(str(row["rank"]), *texts, f"{row['users']:,}")
@@ -93,7 +91,6 @@ def show_histograms(folder: Path, n_checks: int) -> None:
         f"Release {manifest['release_id']}, sequence {manifest['sequence']}, valid until "
         f"{manifest['expires']}; {n_checks} checks passed.\n"
         f"Published in {folder}",
-        soft_wrap=True,
     )
 
 

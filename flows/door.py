@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from tasks.home import Home, write_whole
-from tasks.log_files import BadInput
+from tasks.refusals import BadInput
 
 _USER = "hybriddp"
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}

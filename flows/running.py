@@ -1,27 +1,23 @@
 """What the commands that make a release share: settings, progress, and a last verification."""
 
-import json
 import tomllib
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
-import typer
-from rich.console import Console
-
 from flows.environment import configure
 from flows.temporary import begin
-from flows.terminal import Progress
+from flows.terminal import Progress, say, say_json
 from hybriddp.errors import require
 from tasks.checks import Check
 from tasks.groups import ANSWERS, NUMBERS, people_of
 from tasks.home import Home
 from tasks.keys import read_public_key
 from tasks.ledger_rules import Kind
-from tasks.log_files import BadInput
 from tasks.outcome import Outcome
 from tasks.policy import Charge
+from tasks.refusals import BadInput
 from tasks.run import LogRun
 from tasks.verify import own_measurements, verify_release
 
@@ -88,7 +84,7 @@ def replay_of(run: LogRun) -> Outcome | None:
 
 def run_flow(name: str, request: object, home: Home, *, is_quiet: bool) -> tuple[Any, Timings]:
     """Run a flow and show its steps; return its result, and the seconds of every step."""
-    with Progress(Console(stderr=True, quiet=is_quiet, highlight=False)) as progress:
+    with Progress(is_quiet=is_quiet) as progress:
         server = begin(home)  # it starts while this process imports Prefect: seconds, both
         flow = getattr(import_module(f"flows.{name}"), name)
         orchestrated = import_module("tasks.orchestrated")
@@ -114,11 +110,11 @@ def say_published(
     is_replay = not seconds  # nothing was done, so nothing took time
     if as_json:
         facts = {"checks": [check.name for check in checks], "seconds": seconds}
-        typer.echo(json.dumps({**outcome.model_dump(mode="json"), "is_replay": is_replay, **facts}))
+        say_json({**outcome.model_dump(mode="json"), "is_replay": is_replay, **facts})
     else:
         show(outcome.folder, len(checks))
         if is_replay:
-            typer.echo("Replay: nothing was paid, nothing was drawn.")
+            say("Replay: nothing was paid, nothing was drawn.")
 
 
 def verify_folder(

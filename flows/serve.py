@@ -12,7 +12,7 @@ from flows.temporary import DATABASE, DATABASE_URL, fault_of, wait_until_healthy
 from flows.tied import Child, listen
 from hybriddp.errors import HybridDPError, InvalidParameter, require
 from tasks.home import Home
-from tasks.log_files import BadInput
+from tasks.refusals import BadInput
 
 CHECKOUT = Path(__file__).parents[1]
 POOL = "hybriddp"

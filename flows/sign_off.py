@@ -7,16 +7,13 @@ from prefect import get_run_logger, suspend_flow_run
 from prefect.input import RunInput
 from prefect.runtime import deployment
 from pydantic import Field
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from flows.terminal import asking
+from flows.terminal import Console, Table, asking
 from tasks.ledger_rules import Kind
-from tasks.log_files import BadInput
 from tasks.products import product_of
 from tasks.publish import withhold
 from tasks.quality import GateRefused
+from tasks.refusals import BadInput
 from tasks.run import LogRun
 
 _A_WEEK = 7 * 24 * 3600
@@ -58,11 +55,11 @@ def _ask_in_the_terminal(run: LogRun) -> SignOff:
 def _show(run: LogRun) -> None:
     """Print the head of what would be published."""
     product = product_of(run.reservation["parameters"])
-    console = Console(stderr=True, highlight=False)  # where --json prints nothing
+    console = Console(stderr=True)  # where --json prints nothing
     for name, table in product.preview(run, run.request.settings).items():
-        shown = Table(*table.column_names, box=None, title=name, title_justify="left")
+        shown = Table(*table.column_names, title=name, title_justify="left")
         for row in table.slice(0, _SHOWN).to_pylist():
-            shown.add_row(*("" if value is None else escape(str(value)) for value in row.values()))
+            shown.add_row(*("" if value is None else str(value) for value in row.values()))
         console.print(shown)
         if table.num_rows > _SHOWN:
             console.print(f"... and {table.num_rows - _SHOWN} more")

@@ -1,41 +1,143 @@
-"""What every command shares: exit codes, one sentence for every error, tables, progress."""
+"""The one place that prints: tables, progress, questions, and one sentence for every error.
 
+Paths, epochs, queries, urls, reasons and other texts from outside are shown harmlessly: nothing in
+them is markup, and what would steer a terminal (escape codes, text that runs backwards) is visible
+as such. A terminal that has only ASCII gets ASCII.
+"""
+
+import codecs
 import gc
+import json
+import sys
 import time
+import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, ParamSpec, TypeVar
+from typing import Annotated, Any, ParamSpec, TypeVar
 
+import rich.console
+import rich.table
 import typer
-from pydantic import ValidationError
-from rich.console import Console
+from rich.text import Text
 
-from hybriddp.errors import HybridDPError, InvalidParameter
-from tasks.keys import KeyProblem
-from tasks.log_files import BadInput
-from tasks.quality import GateRefused
-from tasks.refusals import BudgetRefused, fields_at_fault
+from hybriddp.errors import HybridDPError
+from tasks.refusals import BAD_INPUT, FAILED, KINDS, BadInput, exit_code_of, fields_at_fault
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-FAILED, BAD_INPUT, BUDGET_REFUSED, GATE_REFUSED = 1, 2, 3, 4
-_CODES: tuple[tuple[type[Exception], int], ...] = (
-    (InvalidParameter, BAD_INPUT),
-    (BadInput, BAD_INPUT),
-    (KeyProblem, BAD_INPUT),
-    (BudgetRefused, BUDGET_REFUSED),
-    (GateRefused, GATE_REFUSED),
-    (HybridDPError, FAILED),
-)
 
 HomeOption = Annotated[
     Path | None, typer.Option(help="Where everything is kept; default: HYBRIDDP_HOME, else var.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines.")]
+
+# Control characters, surrogates, private and unassigned ones, and line ends of Unicode's own.
+_STEERING = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+_JOINERS = "\u200c\u200d"  # scripts need them, and they steer nothing
+_IN_ASCII = {"✓": "ok", "✗": "no", "±": "+-", "•": "-", "…": "...", "\u2013": "-"}
+
+
+def harmless(text: object) -> str:
+    """Return a text in which everything that could steer a terminal is spelled out."""
+    shown = []
+    for character in str(text):
+        is_steering = unicodedata.category(character) in _STEERING
+        if is_steering and character not in "\n" + _JOINERS:
+            character = character.encode("unicode_escape", "surrogatepass").decode("ascii")
+        shown.append(character)
+    return "".join(shown)
+
+
+def _in_ascii(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    missing = error.object[error.start : error.end]
+    spelled = (
+        _IN_ASCII.get(c) or c.encode("unicode_escape", "surrogatepass").decode("ascii")
+        for c in missing
+    )
+    return "".join(spelled), error.end
+
+
+codecs.register_error("hybriddp-terminal", _in_ascii)
+
+
+def show_anything() -> None:
+    """Let both streams take every text, whatever the terminal's encoding is."""
+    for stream in (sys.stdout, sys.stderr):
+        if reconfigure := getattr(stream, "reconfigure", None):
+            reconfigure(errors="hybriddp-terminal")
+
+
+class Console(rich.console.Console):
+    """Prints texts as they are, without markup; `Text` may have a style."""
+
+    def __init__(self, *, stderr: bool = False, quiet: bool = False, **_: Any) -> None:
+        super().__init__(stderr=stderr, quiet=quiet, markup=False, emoji=False, highlight=False)
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print texts harmlessly and unbroken, and tables of them."""
+        options.setdefault("soft_wrap", all(isinstance(o, str | Text) for o in objects))
+        super().print(*(harmless(o) if isinstance(o, str) else o for o in objects), **options)
+
+
+class Table(rich.table.Table):
+    """A table whose cells are shown as they are."""
+
+    def __init__(self, *headers: str, **options: Any) -> None:
+        super().__init__(box=None, **{k: v for k, v in options.items() if k != "box"})
+        for header in headers:
+            self.add_column(header)
+
+    def add_column(self, header: Any = "", *others: Any, **options: Any) -> None:
+        """Add a column with a plain heading."""
+        super().add_column(_cell(header), *others, **options)
+
+    def add_row(self, *cells: Any, **options: Any) -> None:
+        """Add a row of plain texts, or of styled ones."""
+        super().add_row(*map(_cell, cells), **options)
+
+
+def _cell(content: Any) -> Any:
+    return Text(harmless(content).replace("\n", "\\n")) if isinstance(content, str) else content
+
+
+def say(text: str = "", *, to_stderr: bool = False) -> None:
+    """Print a line harmlessly."""
+    typer.echo(harmless(text), err=to_stderr)
+
+
+def say_json(content: object) -> None:
+    """Print one JSON object for machines."""
+    typer.echo(json.dumps(content, default=str))
+
+
+def mark(is_well: bool) -> Text:
+    """Return a tick or a cross."""
+    return Text("✓", style="green") if is_well else Text("✗", style="red")
+
+
+def confirm(cost: str, *, yes: bool) -> None:
+    """Ask before something that cannot be undone; `yes` is the answer of a machine."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise BadInput(f"{cost} Say so with --yes; there is no terminal to ask in.")
+    say(cost, to_stderr=True)
+    if not typer.confirm("Go on?", err=True):
+        raise BadInput("nothing was done.")
+
+
+def say_error(message: str, code: int, *, as_json: bool, kind: str | None = None) -> None:
+    """Say why something ended, in one sentence, and in one JSON object if that was asked for."""
+    text = Text.assemble(("Error:", "bold red"), " ", harmless(message))
+    Console(stderr=True).print(text)
+    if as_json:
+        failure = {"kind": kind or KINDS[code], "message": message, "exit_code": code}
+        say_json({"error": failure})
 
 
 def explained(command: Callable[P, R]) -> Callable[P, R]:
@@ -45,35 +147,38 @@ def explained(command: Callable[P, R]) -> Callable[P, R]:
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return command(*args, **kwargs)
-        except ValidationError as error:
-            message, code = fields_at_fault(error), BAD_INPUT
-        except HybridDPError as error:
-            message, code = str(error), next(c for kind, c in _CODES if isinstance(error, kind))
         except typer.Exit:
             raise
-        except KeyboardInterrupt:
-            message, code = "stopped; run the same command again to go on.", FAILED
-        except Exception as error:
-            # Its text may quote private data, so only its class is shown.
-            message, code = (
-                f"unforeseen {type(error).__name__}; `hybriddp doctor` may help.",
-                FAILED,
-            )
+        except (Exception, KeyboardInterrupt) as error:
+            message, code, kind = _explain(error)
         gc.collect()  # frees what the error's frames held, before the interpreter complains
-        Console(stderr=True, highlight=False, soft_wrap=True).print(
-            f"[bold red]Error:[/] {message}"
-        )
+        say_error(message, code, as_json=bool(kwargs.get("as_json")), kind=kind)
         raise typer.Exit(code)
 
     return run
 
 
+def _explain(error: BaseException) -> tuple[str, int, str | None]:
+    """Return the sentence, the exit code, and the kind where the code does not say it."""
+    if isinstance(error, HybridDPError):
+        return str(error), exit_code_of(type(error)) or FAILED, None
+    if isinstance(error, KeyboardInterrupt | typer.Abort):
+        return "stopped; run the same command again to go on.", FAILED, "stopped"
+    if "pydantic" in sys.modules:  # else it cannot have raised
+        from pydantic import ValidationError
+
+        if isinstance(error, ValidationError):
+            return fields_at_fault(error), BAD_INPUT, None
+    # Its text may quote private data, so only its class is shown.
+    return f"unforeseen {type(error).__name__}; `hybriddp doctor` may help.", FAILED, None
+
+
 class Progress:
     """Shows the step at work, and keeps how long each took."""
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._status = console.status("Starting")
+    def __init__(self, *, is_quiet: bool) -> None:
+        self._console = Console(stderr=True, quiet=is_quiet)
+        self._status = self._console.status("Starting")
         self._title, self._start = "", 0.0
         self.seconds: dict[str, float] = {}
 
@@ -109,7 +214,8 @@ class Progress:
         if self._title:
             spent = time.monotonic() - self._start
             self.seconds[self._title] = round(spent, 3)
-            self._console.print(f"  [green]✓[/] {self._title} [dim]{spent:.1f} s[/]")
+            took = (f" {spent:.1f} s", "dim")
+            self._console.print(Text.assemble("  ", mark(True), f" {self._title}", took))
             self._title = ""
 
 

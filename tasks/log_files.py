@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hybriddp.errors import HybridDPError
+from tasks.refusals import BadInput as BadInput
 
 # The first line must end within this many bytes.
 _HEADER_BYTES = 1 << 16
@@ -33,10 +33,6 @@ _PLAIN_TYPES = (
     pa.types.is_temporal,
     pa.types.is_null,
 )
-
-
-class BadInput(HybridDPError):
-    """A file cannot be used; the message says which, why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +73,7 @@ def inspect(path: Path, texts: Iterable[str], what: str, numbers: Iterable[str] 
             raise BadInput(
                 f"{file} lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}; "
                 f"a {what} names its columns in its first line or schema. "
-                f"{_how_to_name(missing, texts, what)}"
+                f"{_columns_there(columns, wanted, dialect)}{_how_to_name(missing, texts, what)}"
             )
         if len({name.lower() for name in columns}) != len(columns):
             raise BadInput(
@@ -87,6 +83,16 @@ def inspect(path: Path, texts: Iterable[str], what: str, numbers: Iterable[str] 
         if columns != headers[files[0]]:
             raise BadInput(f"{file} has other columns than {files[0].name}; load them separately.")
     return Source(files, dialect, headers[files[0]])
+
+
+def _columns_there(columns: tuple[str, ...], wanted: Iterable[str], dialect: str) -> str:
+    """List the columns that exist, if it is certain that they are names.
+
+    A text file without a header has somebody's row in its place: only a line that holds a name
+    which was asked for is taken for a header.
+    """
+    is_header = dialect == "parquet" or any(name in columns for name in wanted)
+    return f"It has {', '.join(columns)}. " if is_header else ""
 
 
 def _how_to_name(missing: list[str], texts: tuple[str, ...], what: str) -> str:

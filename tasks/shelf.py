@@ -7,7 +7,7 @@ from typing import Any
 from hybriddp.normalise import normalise_query
 from tasks.home import Home
 from tasks.ledger import Head
-from tasks.log_files import BadInput
+from tasks.refusals import BadInput
 
 
 def published_manifests(home: Home) -> list[tuple[Path, dict[str, Any]]]:

@@ -47,7 +47,7 @@ def test_events_take_no_message_without_the_key(served):
     with connect(address, subprotocols=["prefect"]) as socket:
         socket.send(json.dumps({"type": "auth", "token": "guess"}))
         with pytest.raises(ConnectionClosed):
-            list(socket)[0]
+            next(iter(socket))
 
 
 def test_another_websites_page_is_not_answered(served):
