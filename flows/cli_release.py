@@ -1,16 +1,14 @@
 """`hybriddp release`, `reprocess`, `verify`, `withdraw`, `search`: making lists and using them."""
 
 import json
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
 
 from flows import options
-from flows.environment import configure
-from flows.running import run_flow, run_release_flow, say_published, settings_from, verify_folder
+from flows.lazy import without_pandas
 from flows.terminal import (
     Console,
     HomeOption,
@@ -23,13 +21,9 @@ from flows.terminal import (
     say_json,
 )
 from hybriddp.errors import require
-from tasks.home import Home
-from tasks.policy import Charge
-from tasks.reprocess import ReprocessRequest
-from tasks.request import ReleaseRequest
-from tasks.run import identify
-from tasks.shelf import look_up, newest_folder, read_rows
-from tasks.withdraw import withdraw as withdraw_release
+
+if TYPE_CHECKING:
+    from tasks.request import ReleaseRequest
 
 KeyOption = Annotated[
     Path | None, typer.Option("--key", help="Public key file; default: signing.pub of the home.")
@@ -88,8 +82,15 @@ def release(
     as_json: JsonOption = False,
 ) -> None:
     """Publish the head of a search log; run it again to go on, or to get the same list for free."""
+    settings = locals()
+    from datetime import UTC, datetime
+
+    from flows.running import run_release_flow, say_published, settings_from
+    from tasks.request import ReleaseRequest
+    from tasks.run import identify
+
     require(engine == "duckdb", "engine must be duckdb", repr(engine), "it is the only one yet")
-    request = ReleaseRequest.model_validate(settings_from(locals())).at(datetime.now(UTC))
+    request = ReleaseRequest.model_validate(settings_from(settings)).at(datetime.now(UTC))
     outcome, seconds, place = run_release_flow("release", request, identify, home, is_quiet=as_json)
     if outcome.status == "collecting":
         _say_collecting(outcome.folder, request, as_json)
@@ -97,7 +98,7 @@ def release(
         say_published(outcome, seconds, place, show_head, as_json=as_json)
 
 
-def _say_collecting(folder: Path, request: ReleaseRequest, as_json: bool) -> None:
+def _say_collecting(folder: Path, request: "ReleaseRequest", as_json: bool) -> None:
     if as_json:
         say_json({"status": "collecting", "package": str(folder)})
         return
@@ -109,6 +110,9 @@ def _say_collecting(folder: Path, request: ReleaseRequest, as_json: bool) -> Non
 
 def show_head(folder: Path, n_checks: int) -> None:
     """Print the first rows of a release, what was promised, and where everything is."""
+    from tasks.policy import Charge
+    from tasks.shelf import read_rows
+
     console = Console()
     manifest = json.loads((folder / "manifest.json").read_bytes())
     table = Table("rank", "query", "url", "probability", "95 % interval")
@@ -147,6 +151,10 @@ def reprocess(
     as_json: JsonOption = False,
 ) -> None:
     """Do the post-processing again from the measurements: free, a revision only if it differs."""
+    from flows.environment import configure
+    from flows.running import run_flow
+    from tasks.reprocess import ReprocessRequest
+
     request = ReprocessRequest(
         release_id=release_id,
         decimals=decimals,
@@ -176,6 +184,11 @@ def verify(
     as_json: JsonOption = False,
 ) -> None:
     """Check signature, hashes, schema, sequence and expiry, and recompute the list."""
+    without_pandas()
+    from flows.verifying import verify_folder
+    from tasks.home import Home
+    from tasks.shelf import newest_folder
+
     place = Home.open(home)
     folder = newest_folder(folder)
     manifest, checks = verify_folder(
@@ -199,6 +212,9 @@ def withdraw(
     as_json: JsonOption = False,
 ) -> None:
     """Mark a release as withdrawn, and point consumers to the one before."""
+    from tasks.home import Home
+    from tasks.withdraw import withdraw as withdraw_release
+
     folders = withdraw_release(Home.open(home), release_id, reason)
     if as_json:
         say_json({"withdrawn": [str(folder) for folder in folders]})
@@ -216,6 +232,7 @@ def search(
     as_json: JsonOption = False,
 ) -> None:
     """Look up a prefix in a published list, as a browser would."""
+    from tasks.shelf import look_up, newest_folder
 
     found = look_up(newest_folder(folder), prefix, limit)
     if as_json:

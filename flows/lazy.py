@@ -6,6 +6,7 @@
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.machinery import ModuleSpec
 from typing import Any, NamedTuple
 
 import typer
@@ -14,9 +15,30 @@ from typer._click.exceptions import ClickException, NoArgsIsHelpError
 from typer.core import TyperCommand, TyperGroup
 
 from flows.terminal import harmless, say_error, show_anything
-from tasks.refusals import BAD_INPUT
+from tasks.refusals import BAD_INPUT, faults_of
 
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}
+
+
+class _Spared:
+    """Finds pandas, and does not import it."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        return ModuleSpec(name, self) if name == "pandas" else None  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        return None
+
+    def exec_module(self, module: object) -> None:
+        raise ImportError("this command does not need pandas")
+
+
+def without_pandas() -> None:
+    """Spare a command that only reads the import of pandas, which takes as long as all the rest.
+
+    pyarrow imports it, if it can, to ask whether a list is one of pandas' own.
+    """
+    sys.meta_path.insert(0, _Spared())
 
 
 class Lazy(NamedTuple):
@@ -95,7 +117,11 @@ class LazyGroup(TyperGroup):
 def _words(error: ClickException) -> str:
     """Say what is wrong with a command line, and where its help is."""
     message = harmless(error.format_message()).strip()
-    message = f"{message[:1].lower()}{message[1:].rstrip('.')}" if message else "cannot be read"
+    if error.__cause__ is not None:  # pydantic judges the values, in its own words
+        subject = message.partition(":")[0].removeprefix("Invalid value for ")
+        message = f"{subject}: {faults_of(error.__cause__)}"
+    message = f"{message[:1].lower()}{message[1:]}".rstrip(".")
     context = getattr(error, "ctx", None)
     path = "hybriddp" if context is None else context.command_path
-    return f"{message}. `{path} --help` says what there is."
+    stop = "" if message.endswith("?") else "."
+    return f"{message}{stop} `{path} --help` says what there is."

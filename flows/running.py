@@ -1,5 +1,6 @@
 """What the commands that make a release share: settings, progress, and a last verification."""
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -9,17 +10,15 @@ from typing import Any, TypeVar
 from flows.environment import configure
 from flows.temporary import begin
 from flows.terminal import Progress, say, say_json
+from flows.verifying import verify_folder
 from hybriddp.errors import require
-from tasks.checks import Check
 from tasks.groups import ANSWERS, NUMBERS, people_of
 from tasks.home import Home
-from tasks.keys import read_public_key
 from tasks.ledger_rules import Kind
 from tasks.outcome import Outcome
 from tasks.policy import Charge
 from tasks.refusals import BadInput
 from tasks.run import LogRun
-from tasks.verify import own_measurements, verify_release
 
 Asked = TypeVar("Asked")
 Timings = dict[str, float]
@@ -40,13 +39,11 @@ def settings_from(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 def read_settings(config: Path | None, given: dict[str, Any], columns: list[str]) -> dict[str, Any]:
     """Put the settings of a file and of the command line together; the latter win."""
-    settings: dict[str, Any] = {}
-    if config is not None:
-        try:
-            settings = tomllib.loads(config.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise BadInput(f"{config} cannot be read as TOML ({type(error).__name__}).") from None
-    mapping = dict(settings.pop("columns", {}))
+    settings = {} if config is None else read_toml(config)
+    mapping = settings.pop("columns", {})
+    if not isinstance(mapping, dict):
+        raise BadInput(f"{config}: columns must be a table, such as columns = {{person = 'uid'}}.")
+    mapping = dict(mapping)
     for pair in columns:
         name, equals, column = pair.partition("=")
         require(bool(equals), "--columns must look like person=UserId", repr(pair), "add the =")
@@ -54,6 +51,24 @@ def read_settings(config: Path | None, given: dict[str, Any], columns: list[str]
     if mapping:
         settings["columns"] = mapping
     return {**settings, **given}
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a file of settings; say where it is wrong."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise BadInput(f"{path} is not there; check the path of the settings.") from None
+    except OSError:
+        raise BadInput(f"{path} cannot be read; check that it is a file and yours.") from None
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path}: byte {error.start + 1} is not UTF-8; save it as such.") from None
+    except ValueError as error:
+        place = re.search(r"line (\d+), column (\d+)", str(error))
+        where = f"line {place[1]}, column {place[2]}" if place else "its end"
+        raise BadInput(
+            f'{path}, {where}: this is no TOML; a setting looks like epoch = "2026-W46".'
+        ) from None
 
 
 def run_release_flow(
@@ -115,30 +130,6 @@ def say_published(
         show(outcome.folder, len(checks))
         if is_replay:
             say("Replay: nothing was paid, nothing was drawn.")
-
-
-def verify_folder(
-    folder: Path,
-    home: Home,
-    key: Path | None,
-    min_sequence: int,
-    *,
-    measurements: Path | None = None,
-    with_measurements: bool,
-    may_be_expired: bool = False,
-) -> tuple[dict[str, Any], list[Check]]:
-    """Verify with the home's own measurements, where they are and nobody gave others."""
-    public_key = read_public_key(key or home.public / "signing.pub")
-    if measurements is None and with_measurements:
-        own = own_measurements(home, folder, public_key)
-        measurements = own if own.is_dir() else None
-    return verify_release(
-        folder,
-        public_key,
-        min_sequence=min_sequence,
-        measurements=measurements,
-        may_be_expired=may_be_expired,
-    )
 
 
 def promise(guarantees: Mapping[str, Mapping[str, Any]]) -> str:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from scipy import optimize, special
+from scipy import special
 
 LEVEL = 0.95
 _LARGEST_EXPONENT = 700.0
@@ -20,6 +20,8 @@ def half_width(laplace_scale: float, normal_variance: float, level: float = LEVE
         return -b * math.log(1 - level)
     if b < 1e-9 * s:
         return s * float(special.ndtri((1 + level) / 2))
+    from scipy import optimize  # importing it takes long, and few need it
+
     reach = 40 * (b + s)
     return float(
         optimize.brentq(lambda x: tail(x, b, s) - (1 - level) / 2, 0, reach, xtol=1e-12 * reach)
@@ -61,6 +63,7 @@ def chance_of_difference(
     limits += [x / variance] if variance > 0 else []
     limits += [1 / laplace_scale] if laplace_scale > 0 else []
     fastest = min(limits)
+    from scipy import optimize
 
     def log_chance(part: float) -> float:
         speed = part * fastest

@@ -7,22 +7,25 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import opendp.prelude as dp
 
 from hybriddp.arrays import FloatArray, IntArray, as_integers
 from hybriddp.errors import require
 
-dp.enable_features("contrib")
-
+if TYPE_CHECKING:
+    from opendp.mod import Measurement
 
 LEAST_EPSILON = Fraction(1, 10**9)
 
 
 @lru_cache(maxsize=64)
-def _measurement(scale: float) -> dp.Measurement:
+def _measurement(scale: float) -> "Measurement":
+    import opendp.prelude as dp  # only draws need it; it imports half of the installed libraries
+
+    dp.enable_features("contrib")
     # On integers make_laplace is the discrete Laplace of Canonne, Kamath, Steinke (2020), drawn
     # exactly from OpenSSL's generator. make_laplace_threshold is not used on purpose: it keeps
     # counts equal to its threshold but is charged as if it dropped them.

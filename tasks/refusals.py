@@ -73,6 +73,15 @@ def fields_at_fault(error: "ValidationError") -> str:
     return "; ".join(faults) + "."
 
 
+def faults_of(error: BaseException) -> str:
+    """Say which rules a single value breaks, if the error knows."""
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
+        return "cannot be used"
+    return "; ".join(_words(fault) for fault in error.errors(include_url=False))
+
+
 _PLAIN = {
     "missing": "is needed; give it",
     "extra_forbidden": "is no setting of this; check its spelling or leave it out",

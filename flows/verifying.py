@@ -1,0 +1,33 @@
+"""Verification as the commands do it: with the home's own key and measurements, if no others."""
+
+from pathlib import Path
+from typing import Any
+
+from tasks.checks import Check
+from tasks.home import Home
+from tasks.keys import read_public_key
+from tasks.verify import own_measurements, verify_release
+
+
+def verify_folder(
+    folder: Path,
+    home: Home,
+    key: Path | None,
+    min_sequence: int,
+    *,
+    measurements: Path | None = None,
+    with_measurements: bool,
+    may_be_expired: bool = False,
+) -> tuple[dict[str, Any], list[Check]]:
+    """Verify with the home's own measurements, where they are and nobody gave others."""
+    public_key = read_public_key(key or home.public / "signing.pub")
+    if measurements is None and with_measurements:
+        own = own_measurements(home, folder, public_key)
+        measurements = own if own.is_dir() else None
+    return verify_release(
+        folder,
+        public_key,
+        min_sequence=min_sequence,
+        measurements=measurements,
+        may_be_expired=may_be_expired,
+    )
