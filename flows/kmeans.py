@@ -9,9 +9,11 @@ from tasks.number_orchestrated import choose_people, ingest, judge_log
 from tasks.orchestrated import discard_private_tables, reserve
 from tasks.outcome import Outcome
 from tasks.product_orchestrated import publish
+from tasks.reasons import reasoned
 
 
 @flow(name="kmeans", persist_result=False)
+@reasoned
 def kmeans(request: KMeansRequest) -> Outcome:
     """Publish clusters of people's points; run again, it returns the same for free."""
     run = identify(request)

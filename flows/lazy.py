@@ -76,7 +76,7 @@ class LazyGroup(TyperGroup):
         self, ctx: Context, args: list[str]
     ) -> tuple[str | None, Command | None, list[str]]:
         """Return the command that is called, imported."""
-        self.commands = dict.fromkeys(self.table)  # type: ignore[arg-type]  # only for "did you mean"
+        self.commands = {name: TyperCommand(name=name) for name in self.table}  # "did you mean"
         name, command, rest = super().resolve_command(ctx, args)
         if name is not None and command is not None:
             command = self.table[name].load()

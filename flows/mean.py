@@ -15,9 +15,11 @@ from tasks.number_orchestrated import choose_people, ingest, judge_log
 from tasks.orchestrated import discard_private_tables, reserve
 from tasks.outcome import Outcome
 from tasks.product_orchestrated import publish
+from tasks.reasons import reasoned
 
 
 @flow(name="mean", persist_result=False)
+@reasoned
 def mean(request: MeanRequest) -> Outcome:
     """Publish a mean of people's numbers; run again, it returns the same for free."""
     run = identify(request)

@@ -9,6 +9,7 @@ from prefect.cache_policies import NO_CACHE
 from tasks.home import Home
 from tasks.plan import Plan, PlanRequest, make_plan
 from tasks.plan_page import as_markdown, headline
+from tasks.reasons import reasoned
 
 
 @task(name="predict a release", cache_policy=NO_CACHE, persist_result=False)
@@ -24,6 +25,7 @@ def show_plan(plan: Plan) -> None:
 
 
 @flow(name="plan", persist_result=False)
+@reasoned
 def plan(request: PlanRequest) -> dict[str, Any]:
     """Predict a release and suggest its parameters, from public data."""
     found = predict_release(request)

@@ -24,10 +24,12 @@ from tasks.orchestrated import (
     trim_head_list,
 )
 from tasks.outcome import Outcome
+from tasks.reasons import reasoned
 from tasks.request import ReleaseRequest
 
 
 @flow(name="release", persist_result=False)
+@reasoned
 def release(request: ReleaseRequest) -> Outcome:
     """Publish the head of a search log; run again, it returns the same release for free."""
     run = identify(request)

@@ -13,10 +13,12 @@ from tasks.orchestrated import (
     judge_and_revise,
     project,
 )
+from tasks.reasons import reasoned
 from tasks.reprocess import ReprocessRequest, has_estimates
 
 
 @flow(name="reprocess", persist_result=False)
+@reasoned
 def reprocess(request: ReprocessRequest) -> Path:
     """Do the post-processing of a published release again; publish a revision if it differs."""
     release = find_release(request)

@@ -4,11 +4,13 @@ from pathlib import Path
 
 from prefect import flow
 
+from tasks.reasons import reasoned
 from tasks.studies.orchestrated import do_runs, show
 from tasks.studies.request import StudyRequest
 
 
 @flow(name="study", persist_result=False)
+@reasoned
 def study(request: StudyRequest) -> Path:
     """Answer one question on synthetic users; run again, it does only what is missing."""
     tables = do_runs(request)

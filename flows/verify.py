@@ -5,6 +5,7 @@ from pydantic import Field
 
 from tasks.log_request import Form
 from tasks.orchestrated import check_publication, published_folders
+from tasks.reasons import reasoned
 
 
 class VerifyRequest(Form):
@@ -14,6 +15,7 @@ class VerifyRequest(Form):
 
 
 @flow(name="verify", persist_result=False)
+@reasoned
 def verify(request: VerifyRequest) -> list[str]:
     """Verify published releases as an auditor does, measurements included."""
     folders = published_folders(request.release_id)

@@ -6,6 +6,7 @@ from flows.sign_off import wait_for_sign_off
 from tasks.orchestrated import discard_private_tables, ingest, judge_log, reserve
 from tasks.outcome import Outcome
 from tasks.product_orchestrated import publish
+from tasks.reasons import reasoned
 from tasks.zealous_orchestrated import (
     choose_people,
     draw_histogram,
@@ -16,6 +17,7 @@ from tasks.zealous_request import ZealousRequest
 
 
 @flow(name="zealous", persist_result=False)
+@reasoned
 def zealous(request: ZealousRequest) -> Outcome:
     """Publish which items of a log many people share; run again, it returns the same for free."""
     run = identify(request)

@@ -8,6 +8,7 @@ import csv
 import gzip
 import hashlib
 import io
+import re
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -33,6 +34,9 @@ _PLAIN_TYPES = (
     pa.types.is_temporal,
     pa.types.is_null,
 )
+
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_ .-]{0,39}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +92,12 @@ def inspect(path: Path, texts: Iterable[str], what: str, numbers: Iterable[str] 
 def _columns_there(columns: tuple[str, ...], wanted: Iterable[str], dialect: str) -> str:
     """List the columns that exist, if it is certain that they are names.
 
-    A text file without a header has somebody's row in its place: only a line that holds a name
-    which was asked for is taken for a header.
+    A text file without a header has somebody's row in its place, and one with odd line ends has
+    rows behind it: only a line that holds a name which was asked for, and nothing but what looks
+    like names, is taken for a header.
     """
-    is_header = dialect == "parquet" or any(name in columns for name in wanted)
+    are_names = all(_NAME.fullmatch(name) for name in columns)
+    is_header = dialect == "parquet" or (any(name in columns for name in wanted) and are_names)
     return f"It has {', '.join(columns)}. " if is_header else ""
 
 

@@ -125,4 +125,5 @@ def _words(fault: Mapping[str, Any]) -> str:
     given = repr(fault["input"])
     if len(given) > _SHOWN_CHARACTERS:
         given = f"{given[:_SHOWN_CHARACTERS]}..."
-    return f"{rule.format_map(context)}, got {given}"
+    limits = {name: f"{v:g}" if isinstance(v, float) else v for name, v in context.items()}
+    return f"{rule.format_map(limits)}, got {given}"

@@ -1,11 +1,14 @@
 """The steps of a study as Prefect tasks; retried freely, for finished runs are kept."""
 
+import base64
 from pathlib import Path
 
 from prefect import task
+from prefect.artifacts import create_markdown_artifact
 from prefect.cache_policies import NO_CACHE
 
 from tasks.studies import request as steps
+from tasks.studies.page import verdict
 from tasks.studies.request import StudyRequest
 from tasks.studies.tables import Tables
 
@@ -18,5 +21,26 @@ def do_runs(request: StudyRequest) -> Tables:
 
 @task(name="show the study", retries=2, retry_delay_seconds=1, cache_policy=NO_CACHE)
 def show(request: StudyRequest, tables: Tables) -> Path:
-    """Draw plots and write pages."""
-    return steps.show(request, tables)
+    """Draw plots and write pages; leave the study's page with the run."""
+    page = steps.show(request, tables)
+    create_markdown_artifact(
+        as_markdown(request, tables, page),
+        key="hybriddp-study",
+        description=f"{request.study.title}: {verdict(tables)}",
+    )
+    return page
+
+
+def as_markdown(request: StudyRequest, tables: Tables, page: Path) -> str:
+    """Return the study's page for Prefect: question, outcome, plots and limits."""
+    study = request.study
+    parts = [f"# {study.title}", study.question, f"**{verdict(tables)}**", study.reading]
+    for plot in study.plots:
+        picture = page.parent / f"{plot.name}.svg"
+        if picture.is_file():
+            data = base64.b64encode(picture.read_bytes()).decode()
+            parts.append(f"![{plot.title}](data:image/svg+xml;base64,{data})")
+    parts += [f"- {limit}" for limit in study.limits]
+    size = " of a quick run" if request.quick else ""
+    parts.append(f"The page{size} with all numbers is in `{page.parent}`, on the worker's machine.")
+    return "\n\n".join(parts)

@@ -14,7 +14,7 @@ from tasks.ledger import Ledger
 from tasks.ledger_rules import Kind
 from tasks.shelf import read_rows
 from tasks.verify import verify_release
-from tests.flow.conftest import run_command
+from tests.flow.conftest import run_command, wait_until
 from tests.flow.logs import SECRETS, write_searches
 
 pytestmark = pytest.mark.slow
@@ -103,11 +103,27 @@ def test_form_refuses_what_the_command_line_would_refuse(served, searches, wrong
     assert next(iter(wrong)) in answer["detail"]
 
 
+def require_log_without_tracebacks(served, run: str, reason: str) -> None:
+    """What the page shows of a run that failed: its reason, and no frames of Prefect's."""
+    wanted = {"logs": {"flow_run_id": {"any_": [run]}}}
+    logged: list[str] = []
+
+    def is_there() -> bool:
+        logged[:] = [log["message"] for log in served.call("POST", "/logs/filter", wanted)]
+        return any(reason in message for message in logged)
+
+    wait_until(is_there, "the reason is not in the run's log")
+    assert not [message for message in logged if "Traceback" in message or "File " in message]
+
+
 def test_retry_of_a_failed_run_from_the_page_finishes_it(served, tmp_path):
     """The page retries by putting the run back to AwaitingRetry."""
     log = tmp_path / "late.tsv"
     run = served.start("release/weekly-release", asked(log, product="late"))
-    assert served.wait(run)["type"] == "FAILED"
+    state = served.wait(run)
+    assert state["type"] == "FAILED"
+    assert state["message"] == f"{log} is not there; check the path of the log."
+    require_log_without_tracebacks(served, run, state["message"])
     write_searches(log, 1_000)
     retry = {"state": {"type": "SCHEDULED", "name": "AwaitingRetry"}, "force": True}
     served.call("POST", f"/flow_runs/{run}/set_state", retry)
@@ -191,6 +207,17 @@ def test_plan_reads_the_published_list_and_spends_nothing(served, from_the_form)
     )
     assert "queries on the list" in shown["data"]
     assert Ledger(Home(served.home).ledger).entries() == before
+
+
+def test_study_leaves_its_page_with_the_run(served, tmp_path):
+    request = {"name": "zeal-figure-2", "quick": True, "out": str(tmp_path / "study")}
+    state = served.wait(served.start("study/study", request))
+    assert state["type"] == "COMPLETED", served.output.read_text()[-3000:]
+    (shown,) = served.call(
+        "POST", "/artifacts/latest/filter", {"artifacts": {"key": {"any_": ["hybriddp-study"]}}}
+    )
+    assert shown["type"] == "markdown"
+    assert "](data:image/svg+xml;base64," in shown["data"]
 
 
 def test_mean_from_the_form_is_found_by_the_command_line(served, tmp_path):

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from flows.cli import app
 from flows.running import read_settings
 from tasks.ledger import Ledger
+from tasks.refusals import BadInput
 from tasks.request import ReleaseRequest
 
 
@@ -143,12 +144,15 @@ def own_environment(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--epoch", "2026-W46"], "log: Field required"),
+        (["--epoch", "2026-W46"], "log: is needed"),
         (["--log", "absent.tsv", "--epoch", "2026-W46"], "absent.tsv is not there"),
         (["--log", "README.md", "--epoch", "2026-W46"], "no suffix of a log"),
         (["--log", "absent.tsv", "--epoch", "2026-W60"], "epoch must be a week"),
-        (["--log", "a.tsv", "--epoch", "2026-11", "--epsilon", "99"], "less than or equal to 50"),
-        (["--config", "absent.toml"], "cannot be read as TOML"),
+        (
+            ["--log", "a.tsv", "--epoch", "2026-11", "--epsilon", "99"],
+            "epsilon: must be at most 50, got 99",
+        ),
+        (["--config", "absent.toml"], "absent.toml is not there"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(tmp_path, arguments, words):
@@ -176,3 +180,20 @@ def test_settings_come_from_a_file_and_the_command_line_wins(tmp_path):
     assert (request.epoch, request.epsilon) == ("2026-11", 3.0)
     columns = request.columns
     assert (columns.query, columns.person, columns.time) == ("q", "uid", None)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b'epoch = "2026-W46"\nepsilon 4\n', "line 2, column 9: this is no TOML"),
+        (b"epsilon = 1\nepsilon = [1, 2", "its end: this is no TOML"),
+        (b'epoch = "\xff"', "byte 10 is not UTF-8"),
+        (b"columns = 3\n", "columns must be a table"),
+    ],
+)
+def test_settings_file_says_where_it_is_wrong(tmp_path, content, words):
+    config = tmp_path / "release.toml"
+    config.write_bytes(content)
+    with pytest.raises(BadInput, match=words) as raised:
+        read_settings(config, {}, [])
+    assert str(config) in str(raised.value)

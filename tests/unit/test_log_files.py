@@ -162,3 +162,22 @@ def test_digest_is_of_contents_and_their_order(tmp_path):
     assert digest("renamed", {"x.tsv": HEADER, "y.tsv": HEADER + ROW}) == one
     assert digest("turned", {"a.tsv": HEADER + ROW, "b.tsv": HEADER}) != one
     assert digest("moved", {"a.tsv": HEADER + ROW, "b.tsv": HEADER + ROW}) != one
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "listed"),
+    [
+        ("log.tsv", b"AnonID\tSearch\tURL\n" + ROW, "It has AnonID, Search, URL. "),
+        ("log.parquet", parquet_bytes(uid=[7], search=["q"]), "It has uid, search. "),
+        ("log.tsv", b"alice\tweather\tgoogle\n", None),
+        ("log.tsv", b"AnonID\tQuery\r7\tweather\n", None),
+    ],
+)
+def test_missing_column_lists_those_that_are_surely_names(tmp_path, name, data, listed):
+    """A file without a header has somebody's row where its header should be."""
+    path = tmp_path / name
+    path.write_bytes(data)
+    message = refusal(path)
+    assert "lacks the column" in message
+    assert listed in message if listed else "It has" not in message
+    assert "weather" not in message

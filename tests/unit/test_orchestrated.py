@@ -1,16 +1,22 @@
 """The Prefect side of the steps: order, retries, and what an error may say."""
 
 import ast
+import asyncio
 import inspect
+import json
+import logging
 
 import pytest
 from prefect.cache_policies import NO_CACHE
+from prefect.workers.process import ProcessJobConfiguration
 
 from flows import release as release_flow
 from hybriddp.errors import HybridDPError
 from tasks import orchestrated, steps
-from tasks.log_files import BadInput
+from tasks.reasons import reasoned
+from tasks.refusals import BadInput, BudgetRefused
 from tests.homes import new_home
+from tests.repository import ROOT
 
 DRAWS = ("draw_head_list", "draw_optin_histogram", "collect_reports")
 POST_PROCESSING = ("trim_head_list", "publish_package", "denoise", "blend", "project")
@@ -79,3 +85,40 @@ def test_only_unforeseen_errors_are_retried(error, is_retried):
             raise error
 
     assert orchestrated._is_unforeseen(None, None, Failed()) is is_retried
+
+
+def test_refused_run_says_its_reason_in_the_forms_words():
+    @reasoned
+    def refuse():
+        raise BudgetRefused("epoch 2026-W46 was paid for; give --pay-again.")
+
+    state = refuse()
+    assert state.is_failed()
+    assert state.message == "epoch 2026-W46 was paid for; give pay_again."
+    assert isinstance(state.data, BudgetRefused)  # the command line raises it again
+
+
+def test_log_of_a_run_says_reasons_instead_of_tracebacks(caplog):
+    logger = logging.getLogger("prefect.task_runs")
+    logger.addHandler(caplog.handler)
+    try:
+        for error in (BadInput("a.tsv is not there; give --log."), ValueError("unforeseen")):
+            try:
+                raise error
+            except Exception:
+                logger.error("Task run failed with exception: %r", error, exc_info=True)
+    finally:
+        logger.removeHandler(caplog.handler)
+    ours, other = caplog.records
+    assert (ours.getMessage(), ours.exc_info) == ("a.tsv is not there; give log.", None)
+    assert other.exc_info
+
+
+def test_worker_ignores_what_a_request_says_of_its_command():
+    """The server refuses it already (tests/flow/test_door.py)."""
+    template = json.loads((ROOT / "work_pool.json").read_text())
+    hostile = {"command": "touch x", "env": {"A": "b"}, "working_dir": "/", "env.C": "d"}
+    made = asyncio.run(
+        ProcessJobConfiguration.from_template_and_values(template, hostile, client=object())
+    )
+    assert (made.command, made.env, made.working_dir) == (None, {}, None)

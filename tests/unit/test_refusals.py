@@ -1,0 +1,68 @@
+"""One exit code for one kind of failure, and words that a person understands."""
+
+import importlib
+import pkgutil
+
+import pytest
+from pydantic import ValidationError
+
+import flows
+import hybriddp
+import tasks
+from hybriddp.errors import HybridDPError
+from tasks.kmeans_request import KMeansRequest
+from tasks.mean_request import MeanRequest
+from tasks.refusals import EXIT_CODES, exit_code_of, fields_at_fault, in_the_forms_words
+from tasks.request import ReleaseRequest
+from tasks.zealous_request import ZealousRequest
+
+LOG = {"log": "l.tsv", "epoch": "2026-W46"}
+# What pydantic says, and programmers understand.
+RAW = ("Input should", "Extra inputs", "Field required", "Value error", "<class", "unable to parse")
+
+
+def all_errors(kind: type = HybridDPError) -> set[type]:
+    return {kind}.union(*(all_errors(child) for child in kind.__subclasses__()))
+
+
+def test_every_error_that_is_raised_on_purpose_has_one_exit_code():
+    for package in (hybriddp, tasks, flows):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not module.name.endswith("__main__"):
+                importlib.import_module(module.name)
+    ours = {kind for kind in all_errors() if not kind.__module__.startswith("tests")}
+    without = {kind.__name__ for kind in ours - {HybridDPError} if exit_code_of(kind) is None}
+    assert not without, "name them in tasks/refusals.py"
+    gone = set(EXIT_CODES) - {kind.__name__ for kind in ours}
+    assert not gone, "they are no more"
+
+
+@pytest.mark.parametrize(
+    ("form", "settings", "words"),
+    [
+        (ReleaseRequest, {"epoch": "2026-W46"}, "log: is needed; give it."),
+        (ReleaseRequest, LOG | {"epsilom": 1}, "epsilom: is no setting of this"),
+        (ReleaseRequest, LOG | {"epsilon": 99}, "epsilon: must be at most 50, got 99."),
+        (ReleaseRequest, LOG | {"log": 5}, "log: must be a path, got 5."),
+        (ReleaseRequest, LOG | {"rotation": "often"}, "rotation: must be a whole number"),
+        (ReleaseRequest, LOG | {"sign_off": "maybe"}, "sign_off: must be true or false"),
+        (ReleaseRequest, LOG | {"columns": 3}, "columns: must be a table of names and values"),
+        (ReleaseRequest, LOG | {"product": "Search!"}, "product: must look like"),
+        (ReleaseRequest, LOG | {"epoch": "2026-W60"}, "epoch must be a week"),
+        (ZealousRequest, LOG | {"histograms": "queries"}, "histograms: must be a list"),
+        (ZealousRequest, LOG | {"histograms": ["words"]}, "histograms.0: must be one of"),
+        (MeanRequest, LOG | {"column": "a", "upper": "x"}, "upper: must be a number, got 'x'."),
+        (KMeansRequest, LOG | {"points": [{"column": "a"}]}, "points.0.upper: is needed"),
+    ],
+)
+def test_settings_at_fault_are_named_in_plain_words(form, settings, words):
+    with pytest.raises(ValidationError) as raised:
+        form.model_validate(settings)
+    said = fields_at_fault(raised.value)
+    assert words in said
+    assert not [raw for raw in RAW if raw in said]
+
+
+def test_prefects_page_names_the_forms_fields():
+    said = in_the_forms_words("pay with --new-attempt, or (--pay-again); a well-known x -- y.")
+    assert said == "pay with new_attempt, or (pay_again); a well-known x -- y."
