@@ -210,7 +210,7 @@ def test_plan_reads_the_published_list_and_spends_nothing(served, from_the_form)
 
 
 def test_study_leaves_its_page_with_the_run(served, tmp_path):
-    request = {"name": "zeal-figure-2", "quick": True, "out": str(tmp_path / "study")}
+    request = {"name": "zealous-parameters", "quick": True, "out": str(tmp_path / "study")}
     state = served.wait(served.start("study/study", request))
     assert state["type"] == "COMPLETED", served.output.read_text()[-3000:]
     (shown,) = served.call(

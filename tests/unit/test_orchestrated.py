@@ -98,20 +98,20 @@ def test_refused_run_says_its_reason_in_the_forms_words():
     assert isinstance(state.data, BudgetRefused)  # the command line raises it again
 
 
-def test_log_of_a_run_says_reasons_instead_of_tracebacks(caplog):
+def logged(error: Exception, message: str) -> logging.LogRecord | None:
+    """Return what Prefect's logger of task runs makes of an error, if it logs it at all."""
     logger = logging.getLogger("prefect.task_runs")
-    logger.addHandler(caplog.handler)
-    try:
-        for error in (BadInput("a.tsv is not there; give --log."), ValueError("unforeseen")):
-            try:
-                raise error
-            except Exception:
-                logger.error("Task run failed with exception: %r", error, exc_info=True)
-    finally:
-        logger.removeHandler(caplog.handler)
-    ours, other = caplog.records
-    assert (ours.getMessage(), ours.exc_info) == ("a.tsv is not there; give log.", None)
-    assert other.exc_info
+    trace = (type(error), error, error.__traceback__)
+    record = logger.makeRecord(logger.name, logging.ERROR, "", 0, message, (error,), trace)
+    return record if logger.filter(record) else None
+
+
+def test_log_of_a_run_says_reasons_instead_of_tracebacks():
+    error = BadInput("a.tsv is not there; give --log.")
+    said = logged(error, "Task run failed with exception: %r")
+    assert (said.getMessage(), said.exc_info) == ("a.tsv is not there; give log.", None)
+    assert logged(error, "Engine execution exited with unexpected exception %r") is None
+    assert logged(ValueError("unforeseen"), "failed with %r").exc_info
 
 
 def test_worker_ignores_what_a_request_says_of_its_command():
