@@ -63,7 +63,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise BadInput(f"{path} cannot be read; check that it is a file and yours.") from None
     except UnicodeDecodeError as error:
         raise BadInput(f"{path}: byte {error.start + 1} is not UTF-8; save it as such.") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         place = re.search(r"line (\d+), column (\d+)", str(error))
         where = f"line {place[1]}, column {place[2]}" if place else "its end"
         raise BadInput(

@@ -33,6 +33,9 @@ HomeOption = Annotated[
     Path | None, typer.Option(help="Where everything is kept; default: HYBRIDDP_HOME, else var.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines.")]
+YesOption = Annotated[
+    bool, typer.Option("--yes", help="Do not ask; for machines, and whoever knows the cost.")
+]
 
 # Control characters, surrogates, private and unassigned ones, and line ends of Unicode's own.
 _STEERING = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
@@ -121,14 +124,15 @@ def mark(is_well: bool) -> Text:
 
 
 def confirm(cost: str, *, yes: bool) -> None:
-    """Ask before something that cannot be undone; `yes` is the answer of a machine."""
+    """Say what cannot be undone, and go on only if somebody agrees; machines say --yes."""
     if yes:
         return
     if not sys.stdin.isatty():
-        raise BadInput(f"{cost} Say so with --yes; there is no terminal to ask in.")
-    say(cost, to_stderr=True)
-    if not typer.confirm("Go on?", err=True):
-        raise BadInput("nothing was done.")
+        raise BadInput(f"{cost} Nobody can be asked here: give --yes if that is what you want.")
+    with asking("a question"):
+        say(cost, to_stderr=True)
+        if not typer.confirm("Go on?", default=False, err=True):
+            raise BadInput("nothing was changed.")
 
 
 def say_error(message: str, code: int, *, as_json: bool, kind: str | None = None) -> None:

@@ -27,8 +27,6 @@ from tasks.home import Home, write_whole
 from tasks.keys import read_public_key
 from tasks.log_request import LogRequest
 from tasks.publish import revise
-from tasks.reasons import StepFailed as StepFailed
-from tasks.reasons import reasoned
 from tasks.reprocess import ReprocessRequest
 from tasks.run import LogRun, Release, Run
 from tasks.run import identify as identify_run
@@ -47,6 +45,10 @@ _WAIT_SECONDS = 600
 
 # Who wants to know which step begins; the command line shows it.
 announce: ContextVar[Announce | None] = ContextVar("announce", default=None)
+
+
+class StepFailed(HybridDPError):
+    """A step failed in a way that nobody foresaw; its message might quote private data."""
 
 
 def guarded(title: str, home: Home, function: Callable[[], R]) -> R:
@@ -98,7 +100,6 @@ def step(
         cache_policy=NO_CACHE,
         persist_result=False,
     )
-    @reasoned
     @functools.wraps(function)
     def run_step(run: S) -> Any:
         with ledger_turn() if writes_ledger else nullcontext():
@@ -131,7 +132,6 @@ def identification(find: Callable[[A, Home], L]) -> Callable[[A], L]:
     """Make the Prefect task that every release begins with, of what finds out which one it is."""
 
     @task(name="identify", cache_policy=NO_CACHE, persist_result=False)
-    @reasoned
     def identify(request: A) -> L:
         home = Home.open()
         # A retry days later must still mean the week that it was scheduled for.
@@ -199,7 +199,6 @@ publish = step("publish", _publish, artifacts.show_publication, writes_ledger=Tr
 
 
 @task(name="find release", cache_policy=NO_CACHE, persist_result=False)
-@reasoned
 def find_release(request: ReprocessRequest) -> Release:
     """Find a published release."""
     home = Home.open()
@@ -207,7 +206,6 @@ def find_release(request: ReprocessRequest) -> Release:
 
 
 @task(name="judge and revise", cache_policy=NO_CACHE, persist_result=False)
-@reasoned
 def judge_and_revise(release: Release, request: ReprocessRequest) -> Path:
     """Judge the list with other settings, and publish it if it differs."""
 
@@ -222,7 +220,6 @@ def judge_and_revise(release: Release, request: ReprocessRequest) -> Path:
 
 
 @task(name="find publications", cache_policy=NO_CACHE, persist_result=False)
-@reasoned
 def published_folders(release_id: str | None) -> list[Path]:
     """Return the folders to check: those of one release, or the newest of every product."""
     home = Home.open()
@@ -230,7 +227,6 @@ def published_folders(release_id: str | None) -> list[Path]:
 
 
 @task(name="check publication", cache_policy=NO_CACHE, persist_result=False, retries=2)
-@reasoned
 def check_publication(folder: Path) -> None:
     """Verify one publication, with the measurements that it was made from."""
     home = Home.open()

@@ -19,20 +19,19 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class StepFailed(HybridDPError):
-    """A step failed in a way that nobody foresaw; its message might quote private data."""
-
-
 def reasoned(function: Callable[P, R]) -> Callable[P, R]:
-    """End a flow or a task that refuses with its reason; whoever called it gets the exception."""
+    """End a flow that refuses with its reason; whoever called it gets the exception.
+
+    For flows only: a task that returns a failed state does not stop its flow.
+    """
 
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return function(*args, **kwargs)
         except HybridDPError as error:
-            if isinstance(error, StepFailed) and TaskRunContext.get() is not None:
-                raise  # Prefect tries a task again only if it raises
+            if TaskRunContext.get() is not None:
+                raise
             return cast(R, Failed(message=in_the_forms_words(str(error)), data=error))
 
     return run

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.flow.logs import write_searches
+from tests.homes import new_home
 from tests.repository import ROOT
 
 STARTUP_SECONDS = 240
@@ -138,7 +139,7 @@ def free_port() -> int:
 @pytest.fixture(scope="session")
 def served(tmp_path_factory):
     folder = tmp_path_factory.mktemp("served")
-    home, output, port = folder / "home", folder / "serve.log", free_port()
+    home, output, port = new_home(folder / "home").root, folder / "serve.log", free_port()
     environment = os.environ | {
         "HYBRIDDP_HOME": str(home),
         "HYBRIDDP_PORT": str(port),

@@ -98,6 +98,14 @@ def test_refused_run_says_its_reason_in_the_forms_words():
     assert isinstance(state.data, BudgetRefused)  # the command line raises it again
 
 
+def test_only_flows_end_with_a_reason():
+    """A task that returned a failed state, instead of raising, would not stop its flow."""
+    for path in (ROOT / "tasks").rglob("*.py"):
+        assert "@reasoned" not in path.read_text(), path
+    for name in ("release", "zealous", "mean", "kmeans", "reprocess", "verify", "plan", "study"):
+        assert "\n@reasoned\ndef " in (ROOT / "flows" / f"{name}.py").read_text(), name
+
+
 def logged(error: Exception, message: str) -> logging.LogRecord | None:
     """Return what Prefect's logger of task runs makes of an error, if it logs it at all."""
     logger = logging.getLogger("prefect.task_runs")
