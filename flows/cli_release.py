@@ -82,7 +82,7 @@ def release(
     as_json: JsonOption = False,
 ) -> None:
     """Publish the head of a search log; run it again to go on, or to get the same list for free."""
-    settings = locals()
+    settings = dict(locals())
     from datetime import UTC, datetime
 
     from flows.running import run_release_flow, say_published, settings_from

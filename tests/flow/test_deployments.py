@@ -64,7 +64,8 @@ def test_command_line_finds_the_release_that_the_form_made(served, searches, fro
         "--home", str(served.home), "--json",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["folder"] == str(from_the_form)
+    said = json.loads(done.stdout)
+    assert (said["folder"], said["is_replay"]) == (str(from_the_form), True)
     assert bytes_of(from_the_form) == before
     assert len(rows_of(served, Kind.RESERVED)) == entries == 1
 
@@ -240,7 +241,7 @@ def test_mean_from_the_form_is_found_by_the_command_line(served, tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
-    assert said["folder"] == str(folder)
+    assert (said["folder"], said["is_replay"]) == (str(folder), True)
     assert len(said["checks"]) == 8
     assert bytes_of(folder) == before
     [row] = read_rows(folder, "means")

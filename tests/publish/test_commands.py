@@ -11,6 +11,8 @@ from flows.running import read_settings
 from tasks.ledger import Ledger
 from tasks.refusals import BadInput
 from tasks.request import ReleaseRequest
+from tests.repository import ROOT
+from tests.unit.test_terminal import HEAVY, imported_by
 
 
 def hybriddp(*arguments, home=None):
@@ -197,3 +199,35 @@ def test_settings_file_says_where_it_is_wrong(tmp_path, content, words):
     with pytest.raises(BadInput, match=words) as raised:
         read_settings(config, {}, [])
     assert str(config) in str(raised.value)
+
+
+@pytest.mark.usefixtures("own_environment")
+def test_replay_needs_no_prefect_unless_something_is_lost(home, run, folder, monkeypatch):
+    class Started(Exception):
+        pass
+
+    def start(*_, **__):
+        raise Started
+
+    monkeypatch.setattr("flows.running.run_flow", start)
+    request = run.request
+    arguments = ["release", "--log", request.log, "--epoch", request.epoch,
+                 "--optin-fraction", request.optin_fraction]  # fmt: skip
+    said = told(*arguments, home=home)
+    assert (said["folder"], said["is_replay"]) == (str(folder), True)
+    assert "recomputed" in said["checks"]
+    shown = hybriddp(*arguments, home=home).stdout
+    assert "Replay: nothing was paid, nothing was drawn." in shown
+    (folder.parent / "latest.json").unlink()  # the flow puts back what is lost
+    assert "unforeseen Started" in hybriddp(*arguments, home=home).stderr
+
+
+@pytest.mark.parametrize("name", ["release", "zealous", "mean", "kmeans"])
+def test_every_release_is_run_in_the_same_way(name):
+    """So what holds for a replay of one product holds for all."""
+    text = (ROOT / "flows" / f"cli_{name}.py").read_text()
+    assert f'run_release_flow("{name}", request, identify' in text
+
+
+def test_verify_imports_nothing_that_only_a_release_needs(home, folder):
+    assert imported_by("verify", folder, "--home", home, heavy=HEAVY) == "[]"
