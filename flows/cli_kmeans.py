@@ -112,8 +112,3 @@ def show_clusters(folder: Path, n_checks: int) -> None:
         f"{manifest['expires']}; {n_checks} checks passed.\n"
         f"Published in {folder}",
     )
-
-
-def register(app: typer.Typer) -> None:
-    """Add this command."""
-    app.command()(kmeans)

@@ -109,8 +109,3 @@ def _print_list(console: Console, title: str, sentences: tuple[str, ...]) -> Non
         bullets.add_row(" •", sentence)
     console.print(bullets)
     console.print()
-
-
-def register(app: typer.Typer) -> None:
-    """Add this command."""
-    app.command()(plan)

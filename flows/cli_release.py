@@ -249,9 +249,3 @@ def search(
 
 def _with_probability(text: str, entry: dict[str, Any]) -> Text:
     return Text.assemble(harmless(text), (f"  {entry['probability']:.6f}", "dim"))
-
-
-def register(app: typer.Typer) -> None:
-    """Add these commands."""
-    for command in (release, reprocess, verify, withdraw, search):
-        app.command()(command)

@@ -79,8 +79,3 @@ def _list(as_json: bool) -> None:
     for name, study in STUDIES.items():
         table.add_row(name, study.question, ", ".join(study.figures) or "-")
     Console().print(table)
-
-
-def register(app: typer.Typer) -> None:
-    """Add this command."""
-    app.command()(study)

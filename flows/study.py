@@ -5,7 +5,7 @@ from pathlib import Path
 from prefect import flow
 
 from tasks.reasons import reasoned
-from tasks.studies.orchestrated import do_runs, show
+from tasks.studies.orchestrated import do_runs, leave_page, show
 from tasks.studies.request import StudyRequest
 
 
@@ -14,4 +14,6 @@ from tasks.studies.request import StudyRequest
 def study(request: StudyRequest) -> Path:
     """Answer one question on synthetic users; run again, it does only what is missing."""
     tables = do_runs(request)
-    return show(request, tables)
+    page = show(request, tables)
+    leave_page(request, tables, page)
+    return page

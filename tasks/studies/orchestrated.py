@@ -21,14 +21,18 @@ def do_runs(request: StudyRequest) -> Tables:
 
 @task(name="show the study", retries=2, retry_delay_seconds=1, cache_policy=NO_CACHE)
 def show(request: StudyRequest, tables: Tables) -> Path:
-    """Draw plots and write pages; leave the study's page with the run."""
-    page = steps.show(request, tables)
+    """Draw plots and write pages."""
+    return steps.show(request, tables)
+
+
+@task(name="leave the page", retries=2, retry_delay_seconds=1, cache_policy=NO_CACHE)
+def leave_page(request: StudyRequest, tables: Tables, page: Path) -> None:
+    """Leave the study's page with the run."""
     create_markdown_artifact(
         as_markdown(request, tables, page),
         key="hybriddp-study",
         description=f"{request.study.title}: {verdict(tables)}",
     )
-    return page
 
 
 def as_markdown(request: StudyRequest, tables: Tables, page: Path) -> str:

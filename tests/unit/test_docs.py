@@ -60,10 +60,10 @@ def test_readme_names_make_targets_and_commands_that_exist():
     assert {"setup", "release", "test", "check", "bench", "serve"} <= targets
     for target in targets:
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
-    from flows.cli import app
+    from flows.cli import Commands
 
-    for command in app.registered_commands:
-        assert f"hybriddp {command.name or command.callback.__name__}" in readme
+    for name in Commands.table:
+        assert f"hybriddp {name}" in readme
 
 
 def test_readmes_python_example_runs():

@@ -285,7 +285,7 @@ def published(tmp_path_factory) -> Path:
 def run(*arguments: object):
     app = typer.Typer()
     app.callback()(lambda: None)
-    cli_plan.register(app)
+    app.command()(cli_plan.plan)
     return CliRunner().invoke(app, ["plan", *(str(argument) for argument in arguments)])
 
 

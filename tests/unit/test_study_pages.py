@@ -24,7 +24,7 @@ from tasks.studies.tables import Tables
 def run():
     app = typer.Typer()
     app.callback()(lambda: None)
-    cli_study.register(app)
+    app.command()(cli_study.study)
     return lambda *words: CliRunner().invoke(app, ["study", *map(str, words)])
 
 
@@ -171,8 +171,15 @@ def test_flow_does_the_same_steps_as_the_command(quick, monkeypatch):
     folder, _ = quick
     for name in ("do_runs", "show"):
         monkeypatch.setattr(flow_module, name, getattr(orchestrated, name).fn)
+    left: list[str] = []
+    monkeypatch.setattr(
+        flow_module, "leave_page", lambda *given: left.append(orchestrated.as_markdown(*given))
+    )
     stored, page = (folder / "runs.jsonl").read_bytes(), (folder / "index.html").read_bytes()
     request = StudyRequest(name="prior-work", quick=True, out=folder)
     assert flow_module.study.fn(request) == folder / "index.html"
     assert (folder / "runs.jsonl").read_bytes() == stored
     assert (folder / "index.html").read_bytes() == page
+    (shown,) = left
+    assert shown.startswith("# ")
+    assert "](data:image/svg+xml;base64," in shown
