@@ -60,7 +60,7 @@ def test_the_head_of_every_histogram_is_shown_with_what_was_paid(folder, capsys)
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--epoch", "2026-W46"], "log: Field required"),
+        (["--epoch", "2026-W46"], "log: is needed"),
         (["--log", "absent.tsv", "--epoch", "2026-W46"], "absent.tsv is not there"),
         ([*ASKED, "--columns", "time="], "pairs need times"),
         ([*ASKED, "--histogram", "words"], "'keywords', 'queries', 'pairs' or 'clicks'"),
