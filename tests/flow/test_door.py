@@ -66,14 +66,18 @@ def test_another_websites_page_is_not_answered(served):
 
 @pytest.mark.parametrize("name", ["command", "env", "working_dir", "env.PYTHONPATH"])
 def test_a_request_cannot_say_what_the_worker_runs(served, tmp_path, name):
+    """Neither for one run nor for a deployment; tests/unit/test_orchestrated.py has the worker."""
     marker = tmp_path / "marker"
     value = {"env": {"PATH": str(tmp_path)}}.get(name, f"touch {marker}")
     path = f"/deployments/{served.deployment('verify/verify')}"
-    body = {"job_variables": {name: value}}
-    for answer in (
-        served.call("POST", f"{path}/create_flow_run", body),
-        served.call("PATCH", path, body),
-    ):
+    hostile = {"job_variables": {name: value}}
+    refused = [served.call("POST", f"{path}/create_flow_run", hostile)]
+    served.call("PATCH", path, hostile)
+    try:
+        refused.append(served.call("POST", f"{path}/create_flow_run", {}))
+    finally:
+        served.call("PATCH", path, {"job_variables": {}})
+    for answer in refused:
         assert answer["status"] == 422, answer
         assert name in answer["detail"]
     assert not marker.exists()
