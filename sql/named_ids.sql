@@ -1,6 +1,7 @@
 -- Grain: one row for each different id in the log of the epoch or among the members.
 select person from members
 union
-select person from stg_log where coalesce(person, '') <> ''
+-- Without a roster, members are all of these.
+select person from stg_log where $has_roster and coalesce(person, '') <> ''
 union
-select person from broken_lines where coalesce(person, '') <> ''
+select person from broken_lines where $has_roster and coalesce(person, '') <> ''

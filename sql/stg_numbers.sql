@@ -7,7 +7,7 @@
 with cleaned as (
     select
         case
-            when strlen(person) = length(person) then trim(person, $id_spaces)  -- ASCII
+            when regexp_full_match(person, '[!-~]([ -~]*[!-~])?') then person  -- printable ASCII
             else canonical_id(person, $id_form)
         end as person,
         optin,

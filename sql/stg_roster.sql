@@ -1,7 +1,7 @@
 -- Grain: one row for each line of the roster; `key` says which result the person belongs to.
 select
     case
-        when strlen(person) = length(person) then trim(person, $id_spaces)  -- ASCII
+        when regexp_full_match(person, '[!-~]([ -~]*[!-~])?') then person  -- printable ASCII
         else canonical_id(person, $id_form)
     end as person,
     coalesce(lower(trim(optin)) in ('1', 'true', 't', 'yes', 'y'), false) as is_optin,

@@ -92,7 +92,7 @@ def load_log(
             )
     engine.step("rejects")
     load_members(engine, run, ids)
-    engine.step("named_ids")
+    engine.step("named_ids", has_roster=run.request.roster is not None)
     engine.map("named_ids", with_folded_ids, "folded_ids")
 
 
