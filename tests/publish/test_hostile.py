@@ -107,17 +107,17 @@ def test_a_signed_parquet_file_that_lies_or_swells_is_refused(run, folder, key):
     zeros, long_text = pa.array([0] * rows.num_rows), pa.array(["x" * 1_000_000])
     repeated = pa.DictionaryArray.from_arrays(zeros, long_text)
     swollen = rows.set_column(rows.schema.names.index("query"), "query", repeated)
-    for odd in (
-        b"",
-        b"PAR1",
-        data[:-20] + b"\xa5" * 12 + data[-8:],
-        data.replace(b"query", b"\xff\xfe\xff\xfe\xff"),
-        parquet(rows, compression="gzip"),
-        parquet(pa.concat_tables([rows] * 1_000)),
-        parquet(swollen),
+    for odd, words in (
+        (b"", "damaged"),
+        (b"PAR1", "damaged"),
+        (data[:-20] + b"\xa5" * 12 + data[-8:], "damaged"),
+        (data.replace(b"query", b"\xff\xfe\xff\xfe\xff"), "damaged|other columns"),
+        (parquet(rows, compression="gzip"), "packed in another way"),
+        (parquet(pa.concat_tables([rows] * 1_000)), "not as many rows"),
+        (parquet(swollen), "longer texts"),
     ):
         sign_again(run, folder, {"trends.parquet": odd})
-        with pytest.raises(VerificationFailed, match=r"trends\.parquet"):
+        with pytest.raises(VerificationFailed, match=rf"trends\.parquet .*({words})"):
             verify_release(folder, key)
 
 
