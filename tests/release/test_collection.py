@@ -4,6 +4,7 @@ import hashlib
 import json
 import logging
 import shutil
+import sqlite3
 from types import SimpleNamespace
 
 import pytest
@@ -353,6 +354,33 @@ def test_a_package_carries_the_ledgers_head_and_is_the_same_whenever_it_is_made(
     shutil.rmtree(folder)
     assert run_release(run) is None
     assert files_below(folder) == made
+
+
+def test_a_ledger_from_before_a_package_draws_nothing_more(log, home):
+    """Cap 4, a package that is out, a ledger that has forgotten it: 8 would be spent."""
+    request = device_request(log)
+    set_policy(identify(request, home).ledger, Policy.of(4, "1e-5", None))
+    backup = sqlite_bytes(home)
+    run_release(identify(request, home))
+    restore(home, backup)
+    shutil.rmtree(home.measurements)  # the package alone must tell
+    home.measurements.mkdir()
+    with pytest.raises(LedgerCorrupt, match=r"package\.json speaks of something"):
+        run_release(identify(device_request(log, epoch="2026-W45"), home))
+    assert not any(e.kind is Kind.RESERVED for e in Ledger(home.ledger).entries())
+
+
+def sqlite_bytes(home: Home) -> bytes:
+    """Return the ledger as one file."""
+    with sqlite3.connect(home.ledger) as connection:
+        return connection.serialize()
+
+
+def restore(home: Home, backup: bytes) -> None:
+    """Put an older ledger back, without what SQLite keeps beside it."""
+    for path in home.private.glob(f"{home.ledger.name}*"):
+        path.unlink()
+    home.ledger.write_bytes(backup)
 
 
 def test_the_stated_cap_is_the_largest_that_anybody_was_charged_under(log, home):

@@ -41,7 +41,8 @@ def test_a_whole_release_has_its_modes_under_any_umask(log, root, gates_waived, 
     umask(mask)
     home = new_home(root / "new" / "home")
     assert stat.S_IMODE(home.root.stat().st_mode) == 0o755, "the way to the public zone"
-    run = charge(identify(request_for(log, clients="reports"), home))
+    devices = {"clients": "reports", "optin_fraction": None, "everybody_opted_in": True}
+    run = charge(identify(request_for(log, **devices), home))
     assert run_release(run) is None, "a package is published for devices"
     assert run_release(identify(request_for(log, product="other"), home)) is not None
     with open_warehouse(home.warehouse("work")), pytest.raises(StepFailed):
