@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import secrets
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -69,6 +70,8 @@ def next_payload(release: Release, facts: Mapping[str, Any], revision: int) -> d
         "code_version": code_version(),
         # Whether readers are pointed to it: only a row can move them.
         "latest": standing.would_be_newest((release.release_id, release.attempt)),
+        # The row's hash is public: without a salt, anybody could test a guessed blocked text.
+        "salt": secrets.token_hex(16),
         **facts,
     }
 

@@ -11,6 +11,7 @@ from tasks.checks import VerificationFailed
 from tasks.collection import build_package, write_package
 from tasks.home import Home
 from tasks.ledger import Ledger, LedgerCorrupt
+from tasks.ledger_chain import canonical, row_hash
 from tasks.ledger_rules import Kind
 from tasks.log_files import BadInput
 from tasks.plan_prior import from_published
@@ -232,3 +233,17 @@ def is_locked(home: Home) -> bool:
         except BlockingIOError:
             return True
     return False
+
+
+def test_a_guessed_blocked_text_cannot_be_tested_against_the_public_hash(newest, blocklist):
+    """A row's hash is in its manifest, and all else of the row can be known or guessed."""
+    run_reprocess(ReprocessRequest(release_id=newest.release_id, blocklist=blocklist), newest.home)
+    row = newest.ledger.entries()[-1]
+    assert (row.kind, row.payload["blocked"]) == (Kind.REVISED, ["weather"])
+    guess = {name: fact for name, fact in row.payload.items() if name != "salt"}
+    known = (row.seq, row.at, str(row.kind), row.release_id, row.attempt, row.draw)
+    assert row_hash((*known, canonical(row.payload), row.previous)) == row.hash
+    assert row_hash((*known, canonical(guess), row.previous)) != row.hash
+    assert len(row.payload["salt"]) == 32
+    for name, data in files_below(newest.home.public).items():
+        assert row.payload["salt"].encode() not in data, name
