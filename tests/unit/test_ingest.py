@@ -223,7 +223,7 @@ TIMES = pa.array([TIME] * len(ROWS)).cast(pa.timestamp("us"))
 def test_same_log_in_other_clothes(make_run, plain, files, settings):
     run = up_to_the_charge(make_run(files, **settings))
     assert (records(run), group_sizes(run)) == plain
-    (reserved,) = run.ledger.entries()
+    (reserved,) = steps_of(run.home)
     assert reserved.kind is Kind.RESERVED
 
 
