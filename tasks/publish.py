@@ -38,7 +38,7 @@ def publish(release: Release, settings: Settings) -> Path:
         stands = standing_publications(release)
         newest = stands[-1] if stands else record(release, wanted_facts(release, settings))
         _shelve(release, newest)
-    return published_folder(release)
+        return published_folder(release)  # outside, somebody may have withdrawn it
 
 
 def revise(release: Release, settings: Settings) -> Path:
@@ -54,7 +54,7 @@ def revise(release: Release, settings: Settings) -> Path:
         if (as_before, newest.payload["blocked"]) != (facts["settings"], facts["blocked"]):
             newest = record(release, facts, revision=newest.payload["revision"] + 1)
         _shelve(release, newest)
-    return published_folder(release)
+        return published_folder(release)
 
 
 def withhold(release: Release, reason: str) -> None:
@@ -73,8 +73,8 @@ def withdraw(release: Release, reason: str) -> list[Path]:
             facts = {"reason": reason, "at": release.ledger.now().isoformat(timespec="seconds")}
             release.ledger.append(Kind.WITHDRAWN, release.release_id, release.attempt, facts)
         settle(release)
-    published = standing_of(release).of_release((release.release_id, release.attempt))
-    return [folder_of(release, publication) for publication in published]
+        published = standing_of(release).of_release((release.release_id, release.attempt))
+        return [folder_of(release, publication) for publication in published]
 
 
 @contextmanager
@@ -106,6 +106,7 @@ def published_folder(release: Release) -> Path:
 
 
 def _require_published(release: Release) -> Entry:
+    refuse_closed(release)
     stands = standing_publications(release)
     if not stands:
         raise BadInput(f"release {release.release_id} was never published; run it to its end.")
