@@ -148,7 +148,7 @@ def own_environment(monkeypatch):
         (["--log", "README.md", "--epoch", "2026-W46"], "no suffix of a log"),
         (["--log", "absent.tsv", "--epoch", "2026-W60"], "epoch must be a week"),
         (["--log", "a.tsv", "--epoch", "2026-11", "--epsilon", "99"], "less than or equal to 50"),
-        (["--config", "absent.toml"], "cannot be read as TOML"),
+        (["--config", "absent.toml"], "absent.toml is missing"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(tmp_path, arguments, words):
