@@ -127,7 +127,8 @@ def _sqlite(_home: Home) -> Finding:
 
 def _keys(home: Home) -> Finding:
     Keyring.open(home)
-    return Finding("keys", True, f"in {home.keys}")
+    is_closed = not modes.loose(home.keys)
+    return Finding("keys", is_closed, f"in {home.keys}", f"chmod 600 {home.keys}/*.key")
 
 
 def _ledger(home: Home) -> Finding:

@@ -233,7 +233,7 @@ def own_environment(monkeypatch):
             ["--log", "a.tsv", "--epoch", "2026-11", "--epsilon", "99"],
             "epsilon: must be at most 50, got 99",
         ),
-        (["--config", "absent.toml"], "absent.toml is not there"),
+        (["--config", "absent.toml"], "absent.toml is missing"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(tmp_path, arguments, words):
