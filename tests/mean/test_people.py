@@ -85,9 +85,8 @@ def test_a_column_of_the_log_may_say_who_opted_in(home, root):
     said = {"a": "1", "b": "0", "c": "yes", "d": "", "e": "1"}
     rows = [f"{person},{person},{optin}" for person, optin in said.items()]
     (root / "log.csv").write_text("\n".join(["user,dwell,optin", *rows, "e,x,0"]) + "\n")
-    request = request_for(
-        root / "log.csv", per_person="count", columns={"person": "user", "optin": "optin"}
-    )
+    columns = {"person": "user", "optin": "optin", "time": None}
+    request = request_for(root / "log.csv", per_person="count", columns=columns)
     run = reserve_mean(request, home)
     assert (run.group_size(SUMS), run.group_size(NUMBERS)) == (2, 3)
 

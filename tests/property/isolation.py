@@ -75,7 +75,9 @@ def changed(row: list[bytes], rng: np.random.Generator) -> list[bytes]:
     for _ in range(rng.integers(1, 4)):
         # The id changes seldom: a row with another id is another person's, and says less.
         place = int(rng.integers(1, len(values))) if rng.random() < 0.9 else 0
-        value, at = values[place], int(rng.integers(0, len(values[place]) + 1))
+        value = values[place]
+        # A quote opens only where a value begins.
+        at = 0 if rng.random() < 0.3 else int(rng.integers(0, len(value) + 1))
         new = (
             TRICKS[rng.integers(len(TRICKS))]
             if rng.random() < 0.7

@@ -91,7 +91,7 @@ def test_intervals_hold_their_probability_after_rounding(weights, decimals, vari
 def test_label_says_who_trusted_whom_and_what_is_not_promised(folder):
     label = (folder / "label.md").read_text()
     for words in (
-        "the curator (simulated)", "| 4 | 1e-05 |", "| 4 | 0 |", "being in the log at all is not",
+        "the curator (simulated)", "| 4 | 1e-05 |", "| 4 | 0 |", "in the log of this epoch is not",
         "epsilon 12, delta 0.0001", "What it does not promise",
     ):  # fmt: skip
         assert words in label

@@ -178,7 +178,7 @@ def test_a_charge_is_as_old_as_its_draw(clock, home):
 
 def test_a_reservation_that_the_window_has_forgotten_is_not_drawn(log, clock, home):
     set_policy(Ledger(home.ledger), Policy(window_days=30))
-    run = reserve_release(request_for(log), home)
+    run = reserve_release(request_for(log, epoch="2026-W45"), home)
     clock.advance(days=30, seconds=1)
     with pytest.raises(BudgetRefused, match="before the cap's window began"):
         draw_head_list(run)
