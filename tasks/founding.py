@@ -9,13 +9,11 @@ from datetime import datetime
 from typing import Any
 
 from tasks.home import Home
+from tasks.ids import NEWEST_FORM
+from tasks.ids import id_form_of as form_of
 from tasks.ledger import IllegalStep, Ledger, LedgerCorrupt, LedgerMoved, Recheck
 from tasks.ledger_rules import ABOUT_ACCOUNTS, ONCE_ATTEMPT, Entry, Kind
 from tasks.witnesses import has_founding_witness, verified_head, write_founding_witness
-
-# How a person's id becomes the text whose keyed hash is the account. Accounts that stand in a
-# ledger keep the form that they were made with, or people would have two of them.
-ID_FORM, FIRST_ID_FORM = "nfc-trim-2", "trim-1"
 
 
 def founding(home: Home) -> Mapping[str, Any] | None:
@@ -31,11 +29,9 @@ def founding(home: Home) -> Mapping[str, Any] | None:
 
 def id_form_of(home: Home) -> str:
     """Return the form in which this home's ledger takes ids."""
-    founded = founding(home)
-    if founded is not None:
-        return str(founded["id_form"])
-    is_in_use = home.ledger.exists() and bool(Ledger(home.ledger).entries(*ABOUT_ACCOUNTS))
-    return FIRST_ID_FORM if is_in_use else ID_FORM
+    if not home.ledger.exists():
+        return NEWEST_FORM
+    return form_of(Ledger(home.ledger).entries(Kind.FOUNDED, *ABOUT_ACCOUNTS))
 
 
 def found(home: Home, fingerprints: Mapping[str, str]) -> None:

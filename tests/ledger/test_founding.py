@@ -11,8 +11,9 @@ import tasks.witnesses
 from flows.cli import app
 from hybriddp.errors import HybridDPError, InvalidParameter
 from tasks.doctor import examine
-from tasks.founding import FIRST_ID_FORM, ID_FORM, founding, id_form_of
+from tasks.founding import founding, id_form_of
 from tasks.home import Home
+from tasks.ids import FIRST_FORM, NEWEST_FORM
 from tasks.keys import PURPOSES, KeyProblem, Keyring, make_home, make_keys, open_for_writing
 from tasks.ledger import Ledger, LedgerCorrupt
 from tasks.ledger_check import check_ledger
@@ -98,7 +99,6 @@ def test_a_home_that_nobody_made_is_refused_and_stays_unmade(tmp_path):
         ["ledger", "show"],
         ["ledger", "policy"],
         ["keys", "show"],
-        ["doctor"],
         ["release", "--log", "log.tsv", "--epoch", "2026-W40"],
         ["withdraw", "0" * 32, "--reason", "x"],
     ):
@@ -108,6 +108,10 @@ def test_a_home_that_nobody_made_is_refused_and_stays_unmade(tmp_path):
         assert "nobody has made a home in" in words
         assert "keys init --home" in words
         assert not (tmp_path / "mistyped").exists()
+    done = hybriddp("doctor", "--home", tmp_path / "mistyped")
+    assert done.exit_code == 1
+    assert "keys init" in done.stdout
+    assert not (tmp_path / "mistyped").exists()
 
 
 def test_reading_commands_need_no_home_and_make_none(tmp_path):
@@ -220,7 +224,7 @@ def test_a_ledger_of_the_first_version_is_adopted_before_anything_else_is_writte
     set_membership(home, "7", Kind.OPTED_OUT)
     kinds = [entry.kind for entry in Ledger(home.ledger).entries()]
     assert kinds == [Kind.RESERVED, Kind.FOUNDED, Kind.OPTED_OUT]
-    assert (founding(home)["adopted"], founding(home)["id_form"]) == (True, FIRST_ID_FORM)
+    assert (founding(home)["adopted"], founding(home)["id_form"]) == (True, FIRST_FORM)
     flip(home.keys / "account.key")
     with pytest.raises(KeyProblem):
         Keyring.open(home)
@@ -231,7 +235,7 @@ def test_accounts_keep_the_form_of_ids_that_they_were_made_with(tmp_path, monkey
     used = home_of_the_first_version(tmp_path / "used", monkeypatch, PAIRS)
     left = home_of_the_first_version(tmp_path / "left", monkeypatch)
     Ledger(left.ledger).note(Kind.OPTED_OUT, {}, subject="aa")
-    forms = {"unused": ID_FORM, "used": FIRST_ID_FORM, "left": FIRST_ID_FORM}
+    forms = {"unused": NEWEST_FORM, "used": FIRST_FORM, "left": FIRST_FORM}
     for home in (unused, used, left):
         assert id_form_of(home) == forms[home.root.name]
         open_for_writing(home)
