@@ -1,5 +1,14 @@
 """`python -m flows` is the `hybriddp` command."""
 
+from flows import lazy
 from flows.cli import app
 
-app(prog_name="hybriddp")
+
+def main() -> None:
+    """Run one command, in a process that ends with it."""
+    lazy.is_own_process = True
+    app(prog_name="hybriddp")
+
+
+if __name__ == "__main__":
+    main()

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from flows.lazy import without_pandas
 from flows.ledger_words import (
     balance_json,
     composed_epsilon,
@@ -51,11 +52,18 @@ PersonArgument = Annotated[str, typer.Argument(help="The person's id, as in the 
 
 @ledger_app.command("show")
 @explained
-def show(home: HomeOption = None, as_json: JsonOption = False) -> None:
+def show(
+    pld: Annotated[
+        bool, typer.Option("--pld", help="Compose the draws by PLD accounting; takes seconds.")
+    ] = False,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """Show every release's state and cost, and the runway."""
+    without_pandas()
     place = Home.open(home)
     ledger = Ledger(place.ledger)
-    reach = runway(place, with_pld=True)
+    reach = runway(place, with_pld=pld)
     if as_json:
         shown = {"runway": runway_json(reach), "ledger": public_export(place)}
         typer.echo(json.dumps(shown))

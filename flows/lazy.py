@@ -33,12 +33,17 @@ class _Spared:
         raise ImportError("this command does not need pandas")
 
 
+# Whether this process ends with the command, so that nothing behind it can miss what was spared.
+is_own_process = False
+
+
 def without_pandas() -> None:
     """Spare a command that only reads the import of pandas, which takes as long as all the rest.
 
     pyarrow imports it, if it can, to ask whether a list is one of pandas' own.
     """
-    sys.meta_path.insert(0, _Spared())
+    if is_own_process:
+        sys.meta_path.insert(0, _Spared())
 
 
 class Lazy(NamedTuple):

@@ -34,6 +34,8 @@ def runway_text(reach: Runway) -> str:
             "By PLD accounting, at the cap's delta, the draws of whoever is most exposed compose "
             f"to epsilon {exactly}{composed_epsilon(reach.worst.epsilon)}."
         )
+    else:
+        lines.append("`hybriddp ledger show --pld` composes all draws more tightly, in seconds.")
     lines.append(
         f"Runway at {reach.asked} a release: {reach.fits_largest} more for the most charged, "
         f"{reach.fits_newcomer} for a newcomer."

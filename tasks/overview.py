@@ -1,15 +1,18 @@
 """What the ledger adds up to: totals, the most charged person, the runway, one person's balance."""
 
+import json
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pyarrow.compute as pc
 
 from tasks.cohorts import account_of, stopped_accounts
-from tasks.engine import open_memory
+from tasks.engine import Engine, open_memory
 from tasks.groups import people_of
-from tasks.home import Home
+from tasks.home import Home, write_whole
 from tasks.ids import id_form_of
 from tasks.keys import Keyring, open_for_writing
 from tasks.ledger import Ledger
@@ -18,7 +21,14 @@ from tasks.policy import Charge, Policy, current_policy
 from tasks.run import live_reservations
 from tasks.spending import Spent, history, put_spending, total
 from tasks.witnesses import verified_head
-from tasks.worst_account import Worst, composed, drawn_events, worst_account
+
+
+@dataclass(frozen=True, slots=True)
+class Worst:
+    """The largest epsilon that anybody's draws compose to, or a bound on it."""
+
+    epsilon: float
+    is_bound: bool  # there were more histories than were composed
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +41,7 @@ class Runway:
     asked: Charge | None  # what the newest release charged its most charged group
     fits_largest: int | None
     fits_newcomer: int | None
-    worst: Worst | None  # by PLD accounting, if that was asked for
+    worst: Worst | None  # by PLD accounting, if that was asked for or is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +63,14 @@ def runway(home: Home, *, with_pld: bool = False) -> Runway:
     with open_memory(home.spill) as engine:
         put_spending(engine, home, entries, policy, now)
         spending = engine.fetch("spending")
-        largest, worst = Charge(0, 0), None
+        largest = Charge(0, 0)
         if spending.num_rows:
             largest = Charge(
                 int(pc.max(spending["epsilon"]).as_py()), int(pc.max(spending["delta"]).as_py())
             )
-        if with_pld:
-            worst = worst_account(engine, home, entries, policy)
+        worst = _composed_before(home, entries)
+        if with_pld and worst is None:
+            worst = _compose(engine, home, entries, policy)
     reservations = live_reservations(entries)
     asked = dearest(reservations[-1]) if reservations else None
     return Runway(
@@ -73,6 +84,32 @@ def runway(home: Home, *, with_pld: bool = False) -> Runway:
     )
 
 
+def _compose(engine: Engine, home: Home, entries: list[Entry], policy: Policy) -> Worst:
+    """Compose everybody's draws, which takes seconds, and remember what comes out."""
+    from tasks.worst_account import worst_account  # importing accountants takes seconds, too
+
+    worst = worst_account(engine, home, entries, policy)
+    if entries:
+        known = {"head": entries[-1].hash, "epsilon": worst.epsilon, "is_bound": worst.is_bound}
+        with suppress(OSError):  # a home that can only be read
+            write_whole(_composed_file(home), json.dumps(known).encode(), mode=0o600)
+    return worst
+
+
+def _composed_before(home: Home, entries: list[Entry]) -> Worst | None:
+    """Return what was composed on this very ledger, if it was."""
+    try:
+        known = json.loads(_composed_file(home).read_bytes())
+        is_of_now = bool(entries) and known["head"] == entries[-1].hash
+        return Worst(float(known["epsilon"]), bool(known["is_bound"])) if is_of_now else None
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+
+
+def _composed_file(home: Home) -> Path:
+    return home.private / "composed.json"
+
+
 def balance(home: Home, person: str) -> Balance:
     """Return one person's account."""
     entries, now = _checked(home)
@@ -80,6 +117,8 @@ def balance(home: Home, person: str) -> Balance:
     policy = current_policy(entries)
     with open_memory(home.spill) as engine:
         charges = history(engine, home, entries, account)
+    from tasks.worst_account import composed, drawn_events  # importing accountants takes seconds
+
     events = drawn_events(entries)
     places = [(spent.release_id, spent.attempt, spent.group) for spent in charges]
     pld = composed([events[place] for place in places if place in events], policy)

@@ -17,10 +17,10 @@ from hybriddp.prior import Prior, shares_of
 from hybriddp.setting import Setting
 from tasks.log_files import BadInput
 from tasks.manifest_form import exact_number, fields, keyed, name, number, scalar, size, whole
+from tasks.notices import refuse_if_taken_down
 from tasks.reading import MAX_FILE_BYTES, Unreadable, is_text, parse_json, read_file
 from tasks.run import read_params
 from tasks.shelf import list_rows, newest_folder
-from tasks.takedown import refuse_if_taken_down
 
 # The draw of a profile's urls: any other would do.
 _PROFILE_SEED = 1

@@ -6,6 +6,7 @@ from typing import Any
 from hybriddp.normalise import normalise_query
 from tasks.home import Home
 from tasks.ledger import Head, LedgerCorrupt
+from tasks.notices import NOTICE, refuse_if_taken_down
 from tasks.reading import (
     MAX_FILE_BYTES,
     Unreadable,
@@ -16,7 +17,6 @@ from tasks.reading import (
     read_file,
 )
 from tasks.refusals import BadInput
-from tasks.takedown import NOTICE, refuse_if_taken_down
 
 
 def published_manifests(home: Home) -> list[tuple[Path, dict[str, Any]]]:

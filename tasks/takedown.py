@@ -14,11 +14,10 @@ from tasks.home import Home, sync_directory, write_whole
 from tasks.keys import Keyring, is_signed
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Entry, Kind
-from tasks.log_files import BadInput
-from tasks.reading import Unreadable, parse_json, read_file
+from tasks.notices import NOTICE, SIGNATURE, is_taken_down, why
+from tasks.reading import Unreadable, read_file
 from tasks.standing import Standing, folder_name
 
-NOTICE, SIGNATURE = "withdrawn.json", "withdrawn.sig"
 _SIGNING_CONTEXT = b"hybriddp withdrawal v1\n"
 _REASONS = {
     Kind.WITHHELD: "withheld at sign-off",
@@ -56,28 +55,6 @@ def bury(home: Home, folder: Path, notice: bytes) -> None:
     for path in [path for path in folder.iterdir() if path.name not in (NOTICE, SIGNATURE)]:
         shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
     sync_directory(folder)
-
-
-def is_taken_down(folder: Path) -> bool:
-    """Whether a folder says that it was taken down; half a notice is one, too."""
-    return any((folder / name).exists() for name in (NOTICE, SIGNATURE))
-
-
-def why(folder: Path) -> str:
-    """Say in words why a folder was taken down, as far as its notice can be read."""
-    try:
-        notice = parse_json(read_file(folder, NOTICE), NOTICE)
-        replacement = notice.get("replaced_by")
-        instead = f" Use {replacement} instead." if replacement else ""
-        return f"taken down by its publisher on {notice['at']}: {notice['reason']}.{instead}"
-    except (Unreadable, LookupError, TypeError, AttributeError):
-        return "taken down by its publisher; its notice cannot be read."
-
-
-def refuse_if_taken_down(folder: Path) -> None:
-    """Refuse to read a folder that says that it was taken down; for readers without a key."""
-    if is_taken_down(folder):
-        raise BadInput(f"{folder} was {why(folder)}")
 
 
 def check_notice(folder: Path, public_key: bytes) -> None:

@@ -22,15 +22,8 @@ from tasks.manifest import SIGNATURE_BYTES, Words, code_version, manifest_bytes,
 from tasks.manifest_form import Form, misfit
 from tasks.mean_request import STRATEGY as MEAN
 from tasks.measurements import FILES
-from tasks.reading import (
-    MAX_FILE_BYTES,
-    Unreadable,
-    parse_json,
-    parse_parquet,
-    parse_rows,
-    parse_twin,
-    read_file,
-)
+from tasks.reading import MAX_FILE_BYTES, Unreadable, parse_json, parse_rows, read_file
+from tasks.reading_tables import parse_parquet, parse_twin
 from tasks.takedown import ask_the_ledger, check_notice
 from tasks.zealous_request import STRATEGY as ZEALOUS
 

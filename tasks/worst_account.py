@@ -6,7 +6,6 @@ far exposed. So every history is composed, once for all who share it.
 
 import math
 from collections import Counter
-from dataclasses import dataclass
 from fractions import Fraction
 
 import pyarrow as pa
@@ -17,20 +16,13 @@ from tasks.engine import Engine
 from tasks.events import from_json
 from tasks.home import Home
 from tasks.ledger_rules import Entry, Kind
+from tasks.overview import Worst
 from tasks.policy import DELTA_UNITS, Policy
 from tasks.run import live_reservations
 from tasks.spending import put_participation
 
 # Composing takes a tenth of a second or so; what is left then counts with its plain sum.
 _MOST_COMPOSED = 48
-
-
-@dataclass(frozen=True, slots=True)
-class Worst:
-    """The largest composed epsilon, or a bound on it."""
-
-    epsilon: float
-    is_bound: bool  # there were more histories than were composed
 
 
 def drawn_events(entries: list[Entry]) -> dict[tuple[str, int, str], Event]:

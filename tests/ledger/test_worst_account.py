@@ -81,6 +81,9 @@ def test_each_history_is_composed_once_and_the_work_is_bounded(home, monkeypatch
     )
     assert not runway(home, with_pld=True).worst.is_bound
     assert composed == [3], "the others' sums are below what the first composes to"
+    runway(home, with_pld=True)
+    assert composed == [3], "the ledger has not grown since"
+    (home.private / "composed.json").unlink()
     monkeypatch.setattr(tasks.worst_account, "_MOST_COMPOSED", 0)
     bounded = runway(home, with_pld=True).worst
     assert (bounded.epsilon, bounded.is_bound) == (1.5, True)

@@ -34,7 +34,8 @@ def home(run):
 
 
 def test_ledger_show_lists_releases_and_the_runway(home, run):
-    shown = told("ledger", "show", home=home)
+    assert told("ledger", "show", home=home)["runway"]["pld_epsilon"] is None
+    shown = told("ledger", "show", "--pld", home=home)
     assert shown["runway"]["fits_largest"] == 2
     assert shown["runway"]["pld_epsilon"] <= 4
     text = hybriddp("ledger", "show", home=home).stdout
@@ -308,5 +309,7 @@ def test_every_release_is_run_in_the_same_way(name):
     assert f'run_release_flow("{name}", request, identify' in text
 
 
-def test_verify_imports_nothing_that_only_a_release_needs(home, folder):
-    assert imported_by("verify", folder, "--home", home, heavy=HEAVY) == "[]"
+@pytest.mark.parametrize("command", [["verify", "{folder}"], ["ledger", "show"]])
+def test_looking_imports_nothing_that_only_a_release_needs(home, folder, command):
+    arguments = [argument.format(folder=folder) for argument in command]
+    assert imported_by(*arguments, "--home", home, heavy=HEAVY) == "[]"

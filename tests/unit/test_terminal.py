@@ -140,8 +140,8 @@ import atexit, sys
 heavy = {heavy!r}
 atexit.register(lambda: print(sorted(m for m in heavy if sys.modules.get(m)), file=sys.stderr))
 sys.argv = ["hybriddp", *{arguments!r}]
-from flows.cli import app
-app()
+from flows.__main__ import main
+main()
 """
 
 

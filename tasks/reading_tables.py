@@ -1,0 +1,72 @@
+"""Read tables that strangers publish: nothing is unpacked beyond what it can be."""
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from tasks.reading import Unreadable
+
+# What this project writes; others pack a thousand times tighter, which could fill the memory.
+_CODECS = {"SNAPPY", "UNCOMPRESSED"}
+# What Arrow raises on a file that lies; a column whose name is not UTF-8 is a UnicodeDecodeError.
+_NO_PARQUET = (
+    pa.ArrowException, OSError, ValueError, TypeError, LookupError, OverflowError, MemoryError,
+)  # fmt: skip
+
+
+def parse_parquet(data: bytes, name: str) -> pa.Table:
+    """Parse a Parquet file that our own measurements are, or that they give."""
+    try:
+        return pq.read_table(pa.BufferReader(data))
+    except _NO_PARQUET:
+        raise Unreadable(f"{name} is not a Parquet file, or is damaged.") from None
+
+
+def parse_twin(
+    data: bytes, name: str, schema: pa.Schema, rows: list[Any], n_bytes: int
+) -> pa.Table:
+    """Parse the Parquet form of rows that are known from another form of so many bytes.
+
+    A few kilobytes may say that they hold a billion rows, or one long text a million times; so
+    nothing is unpacked that could not be those rows.
+    """
+    texts = [field.name for field in schema if field.type == pa.string()]
+    try:
+        file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=texts)
+        if _codecs(file.metadata) - _CODECS:
+            raise Unreadable(f"{name} is packed in another way than releases are.")
+        if file.schema_arrow.names != schema.names:
+            raise Unreadable(f"{name} has other columns than this version knows; update hybriddp.")
+        if file.metadata.num_rows != len(rows):
+            raise Unreadable(f"{name} and its other form do not say the same: not as many rows.")
+        table = file.read()
+        if sum(_text_bytes(table[text]) for text in texts) > n_bytes:
+            raise Unreadable(f"{name} and its other form do not say the same: longer texts.")
+        columns = [
+            column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+            for column in table.columns
+        ]
+        return pa.table(columns, names=table.schema.names)
+    except _NO_PARQUET:
+        raise Unreadable(f"{name} is not a Parquet file, or is damaged.") from None
+
+
+def _codecs(facts: pq.FileMetaData) -> set[str]:
+    return {
+        facts.row_group(group).column(column).compression
+        for group in range(facts.num_row_groups)
+        for column in range(facts.num_columns)
+    }
+
+
+def _text_bytes(column: pa.ChunkedArray) -> int:
+    """Return how long a column's texts are together, without writing them out."""
+    if not pa.types.is_dictionary(column.type):
+        return 0
+    lengths = (
+        pc.sum(pc.take(pc.binary_length(chunk.dictionary), chunk.indices)).as_py()
+        for chunk in column.chunks
+    )
+    return sum(length or 0 for length in lengths)
