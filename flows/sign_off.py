@@ -83,7 +83,7 @@ def require_approval(run: LogRun, question: Question) -> None:
     answer = _ask_on_the_page(question) if is_deployed else _ask_in_the_terminal(question)
     if answer.decision == LATER:
         raise GateRefused(
-            f"release {run.release_id} is drawn as far as it went, stored and not published; run "
+            f"release {run.release_id} is drawn, stored and not published; run "
             "it again to decide, which is free."
         )
     if answer.decision == NEVER:

@@ -83,7 +83,10 @@ def test_rows_hold_what_was_asked_and_nothing_that_was_answered(home, log, monke
     ask(home, log, 0.25)
     [row] = judged(home)
     assert set(row) == {"release_id", "product", "epoch", "suite", "limits"}
-    assert row["limits"] == {"max_bad_row_share": (0.25).hex()}
+    assert row["limits"]["max_bad_row_share"] == (0.25).hex()
+    assert set(row["limits"]) == {
+        "max_bad_row_share", "max_outside_epoch_share", "max_alike_id_share",
+    }  # fmt: skip
 
 
 def test_another_log_product_or_parameter_is_asked_on_the_same_account(home, tmp_path, monkeypatch):

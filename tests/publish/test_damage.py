@@ -114,7 +114,7 @@ def test_missing_zones_keys_and_participation_are_findings(run, tmp_path):
     assert not (tmp_path / "nowhere").exists(), "looking makes nothing"
     (sealed,) = run.home.participation.iterdir()
     sealed.write_bytes(sealed.read_bytes()[:-1])
-    assert sick(run.home) == {"participation"}
+    assert sick(run.home) == {"ledger"}
     shutil.rmtree(run.home.keys)
     assert "keys" in sick(run.home)
     run.home.quality.chmod(0o755)

@@ -92,7 +92,7 @@ def test_every_product_checks_its_home_before_anything_else(product, log_of, hom
 
     other = new_home(home.root.parent / "other")
     (home.keys / "signing.key").write_bytes((other.keys / "signing.key").read_bytes())
-    with pytest.raises(KeyProblem, match="readers could not check"):
+    with pytest.raises(KeyProblem, match="is not what this home's ledger was written with"):
         check_inputs(run)
 
 

@@ -30,7 +30,8 @@ def drawn(original, root):
 
 def decide(monkeypatch, decision: str) -> None:
     answer = sign_off.SignOff(decision=decision, reason="a test")
-    monkeypatch.setattr(sign_off, "_ask_in_the_terminal", lambda *_: answer)
+    monkeypatch.setattr(sign_off, "_can_ask", lambda: True)
+    monkeypatch.setattr(sign_off, "_ask_in_the_terminal", lambda _: answer)
 
 
 def test_declined_release_is_withheld_for_good(drawn, monkeypatch):

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 from datetime import datetime, timedelta
 
 import pytest
@@ -159,6 +160,6 @@ def test_blocked_queries_stay_blocked_until_another_list_says_otherwise(run):
 
 def test_consumer_needs_nothing_but_the_folder_and_the_key(run, folder, key, tmp_path):
     moved = tmp_path / "elsewhere"
-    folder.rename(moved)
+    shutil.move(folder, moved)
     new_home(tmp_path / "empty")
     verify_release(moved, key)

@@ -114,17 +114,19 @@ def test_somebody_at_a_terminal_or_page_is_asked_about_an_empty_list(
 ):
     asked = []
 
-    def answer(_, doubt):
-        asked.append(doubt)
+    def answer(question):
+        asked.append(question.text)
         return flows.sign_off.SignOff(decision=decision)
 
+    monkeypatch.setattr(flows.sign_off, "_can_ask", lambda: True)
     monkeypatch.setattr(flows.sign_off, "_ask_in_the_terminal", answer)
     if decision == "publish":
         wait_for_sign_off(collapsed)
     else:
         with pytest.raises(GateRefused):
             wait_for_sign_off(collapsed)
-    assert asked == ["the list is empty."]
+    [text] = asked
+    assert text.startswith("Look twice: the list is empty.")
     assert collapsed.state.has(Kind.WITHHELD) == (decision == "never")
 
 

@@ -24,6 +24,7 @@ from tasks.quality import GateRefused
 from tasks.request import ReleaseRequest
 from tasks.run import identify, log_source
 from tasks.zealous_request import ZealousRequest
+from tests.homes import steps_of
 from tests.release.support import charge, request_for
 
 HEADER = "AnonID\tQuery\tQueryTime\tItemRank\tClickURL"
@@ -148,7 +149,7 @@ def test_an_epoch_that_is_not_over_is_refused_before_anything_is_read(home, prod
     find, _, form, usual = PRODUCTS[product]
     with pytest.raises(InvalidParameter, match=f"{epoch}, which ends on {ends} at 00:00 UTC"):
         find(form(log="there-is-no-log.tsv", epoch=epoch, **usual), home)
-    assert Ledger(home.ledger).entries() == []
+    assert steps_of(home) == []
 
 
 def test_a_release_of_an_epoch_that_is_not_over_is_still_found(home, root, monkeypatch):

@@ -12,7 +12,6 @@ from hybriddp.errors import InvalidParameter
 from tasks.engine import open_memory, open_warehouse
 from tasks.home import Home
 from tasks.keys import read_public_key
-from tasks.ledger import Ledger
 from tasks.log_files import BadInput
 from tasks.overview import balance, runway
 from tasks.plain_paths import plain_path
@@ -20,7 +19,7 @@ from tasks.processing import trim_head_list
 from tasks.run import identify, log_source
 from tasks.steps import run_release
 from tasks.verify import verify_publication
-from tests.homes import new_home
+from tests.homes import new_home, steps_of
 from tests.release.support import request_for
 
 # DuckDB cannot keep a database below a question mark or a backslash; logs may lie there.
@@ -86,7 +85,7 @@ def test_a_home_where_duckdb_cannot_work_is_refused_before_anybody_pays(
     home = new_home(root / name)
     with pytest.raises(InvalidParameter, match="Nobody was charged"):
         run_release(identify(request_for(log), home))
-    assert Ledger(home.ledger).entries() == []
+    assert steps_of(home) == []
 
 
 def test_plain_paths_stay_as_they_are_and_links_hold_names_only(tmp_path):
@@ -105,4 +104,4 @@ def test_a_path_that_is_not_utf8_is_refused_before_anybody_pays(root, log):
     home = new_home(root / "home")
     with pytest.raises(BadInput, match="UTF-8"):
         identify(request_for(Path(f"{odd}.tsv")), home)
-    assert not home.ledger.exists()
+    assert steps_of(home) == []

@@ -45,8 +45,8 @@ engine = DuckDBEngine(duckdb.connect())
 engine._connection.execute("create view rows as select a.range as n from range(10_000_000) a")
 engine._connection.execute("create view cohort_records as select 'S' as cohort, '' as url, "
     "sum(hash(a.n + b.n))::varchar as query from rows a, rows b, rows c")
-print("begins", flush=True)
 try:
+    print("begins", flush=True)
     engine.step("headlist_counts")
 except KeyboardInterrupt:
     print("stopped", flush=True)

@@ -28,8 +28,8 @@ REQUESTS = (ReleaseRequest, ZealousRequest, MeanRequest, KMeansRequest)
         ("columns = 7", "columns must be a table"),
         ("columns = [['person', 'x']]", "columns must be a table"),
         ("[[columns]]\nperson = 'x'", "columns must be a table"),
-        ("locale = 'all'\nepoch = =", "is not TOML.*line 2"),
-        ("a = " + "[" * 20_000, "is not TOML"),
+        ("locale = 'all'\nepoch = =", "line 2, column 9: this is no TOML"),
+        ("a = " + "[" * 20_000, "this is no TOML"),
         ("\udcff", "is not UTF-8"),
     ],
 )
@@ -108,5 +108,5 @@ def test_odd_packages_are_refused_in_words():
 @pytest.mark.parametrize("strategy", ["paper", "high-utility"])
 @pytest.mark.parametrize("name", ["headlist_user_fraction", "query_budget_fraction"])
 def test_a_fraction_that_no_float_can_hold_is_refused_in_words(strategy, name):
-    with pytest.raises(InvalidParameter, match="got a huge number"):
+    with pytest.raises(InvalidParameter, match="got a number beyond all floats"):
         BlenderParams(4, "1e-5", strategy=strategy, **{name: "9" * 400})
