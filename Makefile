@@ -30,23 +30,26 @@ $(STAMP): pyproject.toml requirements.txt
 LAST_WEEK := $(shell $(PYTHON) -c 'import datetime as d; y, w, _ = (d.datetime.now(d.timezone.utc) - d.timedelta(7)).isocalendar(); print(f"{y}-W{w:02}")')
 DEMO_LOG := var/demo/log-$(LAST_WEEK).tsv.gz
 
+# People in the synthetic log; `make release USERS=20000` is quicker, and lists less.
+USERS ?= 200000
+
 release: $(STAMP) $(DEMO_LOG)
 	$(BIN)/hybriddp keys init
 	$(BIN)/hybriddp release --log $(DEMO_LOG) --epoch $(LAST_WEEK)
 
 $(DEMO_LOG): | $(STAMP)
 	@mkdir -p $(@D)
-	$(BIN)/hybriddp generate --kind aol-like --users 200000 --seed 1 --epoch $(LAST_WEEK) --out $@
+	$(BIN)/hybriddp generate --kind aol-like --users $(USERS) --seed 1 --epoch $(LAST_WEEK) --out $@
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -q -n 2 --no-loadscope-reorder --ignore=tests/campaign
+	$(BIN)/python -m pytest -q -n 2 --no-loadscope-reorder --ignore=tests/campaign -m 'not long'
 
 # What to run before a commit: about a minute.
 check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q -n 2 --no-loadscope-reorder --ignore=tests/campaign -m 'not slow'
+	$(BIN)/python -m pytest -q -n 2 --no-loadscope-reorder --ignore=tests/campaign -m 'not slow and not long'
 
 serve: $(STAMP)
 	$(BIN)/python -m flows.serve
@@ -54,10 +57,11 @@ serve: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python -m bench
 
-# The statistical and property tests again, on a fresh seed and with more examples.
+# The statistical and property tests again, on a fresh seed and with more examples, what takes too
+# long for every run, kills at every point, and mutations by the ten thousand.
 campaign: $(STAMP)
 	@echo "campaign seed: $(SEED)"
-	HYBRIDDP_TEST_SEED=$(SEED) HYPOTHESIS_PROFILE=campaign $(BIN)/python -m pytest -q tests/property tests/exact tests/statistical tests/campaign
+	HYBRIDDP_TEST_SEED=$(SEED) HYPOTHESIS_PROFILE=campaign $(BIN)/python -m pytest -q -n 2 --no-loadscope-reorder tests/property tests/exact tests/statistical tests/release tests/campaign
 
 # Write again what the docs show of the program's own output.
 golden: $(STAMP)

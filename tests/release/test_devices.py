@@ -139,7 +139,7 @@ def counts_of(package: CollectionPackage, file: Path) -> np.ndarray:
     return counts
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.statistical
 @pytest.mark.parametrize("record", HELD, ids=str)
 def test_devices_follow_the_law_of_the_simulation(package, sent, record):
@@ -163,7 +163,7 @@ def test_the_simulation_draws_from_the_law_of_the_devices(collecting, package):
     assert mechanism.response == response_at(package)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.statistical
 @pytest.mark.parametrize("record", HELD, ids=str)
 def test_the_check_of_the_law_rejects_planted_defects(package, sent, record):
@@ -178,7 +178,7 @@ def test_the_check_of_the_law_rejects_planted_defects(package, sent, record):
     assert law_p_value(unrandomized, law_of(package, record)) < ALPHA
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_release_goes_on_with_the_reports_and_seals_exactly_their_cells(
     home_of_its_own, log, package, sent
 ):

@@ -9,7 +9,7 @@ import hybriddp
 from bench import fidelity
 from hybriddp.params import BlenderParams
 
-pytestmark = [pytest.mark.statistical, pytest.mark.slow]
+pytestmark = [pytest.mark.statistical, pytest.mark.long]
 
 ROOT = Path(__file__).parents[2]
 
