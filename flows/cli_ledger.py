@@ -107,7 +107,7 @@ def verify(home: HomeOption = None, as_json: JsonOption = False) -> None:
         )
     else:
         typer.echo(
-            f"The ledger's {head.seq} rows form one chain, written with this home's keys. It knows "
+            f"The ledger's {head.seq} rows form one chain, {checked.keys}. It knows "
             f"all that {checked.n_witnesses} published and measured files speak of, and "
             f"{checked.n_participation_files} participation files are what was sealed. "
             f"Head: {head.hash}"

@@ -106,6 +106,11 @@ class Keyring:
             )
 
     @property
+    def public_line(self) -> bytes:
+        """What the public key's file holds."""
+        return self.public_key.hex().encode() + b"\n"
+
+    @property
     def public_key(self) -> bytes:
         """The 32 bytes that consumers and devices trust."""
         return self.signing.public_key().public_bytes(
@@ -152,7 +157,11 @@ def make_keys(home: Home) -> bool:
 
 def open_for_writing(home: Home) -> Ledger:
     """Return the ledger, founded with this home's keys; every command that writes begins so."""
-    found(home, Keyring._load(home).fingerprints)
+    keys = Keyring._load(home)
+    if founding(home) is None:
+        # Before the ledger is bound to them for ever: what consumers trust knows one of the keys.
+        _require_public_half(home, keys)
+    found(home, keys.fingerprints)
     write_public_key(home)
     return Ledger(home.ledger)
 
@@ -169,16 +178,24 @@ def write_public_key(home: Home) -> Path:
 
     One that is there is what consumers trust: it is never replaced.
     """
-    path = home.public / "signing.pub"
-    line = Keyring.open(home).public_key.hex().encode() + b"\n"
+    path, keys = _public_key_file(home), Keyring.open(home)
     if not path.exists():
-        write_whole(path, line)
-    elif path.read_bytes() != line:
+        write_whole(path, keys.public_line)
+    _require_public_half(home, keys)
+    return path
+
+
+def _public_key_file(home: Home) -> Path:
+    return home.public / "signing.pub"
+
+
+def _require_public_half(home: Home, keys: Keyring) -> None:
+    path = _public_key_file(home)
+    if path.exists() and path.read_bytes() != keys.public_line:
         raise KeyProblem(
             f"{path} is not the public half of {home.keys / 'signing.key'}, and consumers trust "
             "it: restore whichever was changed from the backup. It is not replaced."
         )
-    return path
 
 
 def read_public_key(path: Path) -> bytes:

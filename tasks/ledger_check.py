@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from tasks.founding import founding
 from tasks.home import Home
 from tasks.keys import Keyring
 from tasks.ledger import Head, Ledger
@@ -16,6 +17,7 @@ class Checked:
     """What was found whole."""
 
     head: Head
+    keys: str
     n_witnesses: int
     n_participation_files: int
 
@@ -31,4 +33,14 @@ def check_ledger(home: Home) -> Checked:
     digests = {entry.payload["participation"] for entry in reservations}
     for digest in sorted(digests):
         sealed_file(home, digest)
-    return Checked(head, count_witnesses(home), len(digests))
+    return Checked(head, _keys(home), count_witnesses(home), len(digests))
+
+
+def _keys(home: Home) -> str:
+    """Say how far the keys are known to be those of the ledger."""
+    founded = founding(home)
+    if founded is None:
+        return "of version 0.1.0, which does not say with which keys"
+    if founded["adopted"]:
+        return "and its keys are those that were there when version 0.2 adopted it"
+    return "written with this home's keys"

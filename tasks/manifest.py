@@ -66,7 +66,8 @@ def build_manifest(release: Release, publication: Entry, made: Content) -> dict[
         "expires": expiry_of(facts),
         "code_version": facts["code_version"],
         "parameters": reserved["parameters"],
-        "cap": reserved["policy"],
+        # Version 0.1.0 stated the cap of the reservation.
+        "cap": facts.get("cap", reserved["policy"]),
         "measurements": {
             group: drawn.payload["sha256"]
             for group in reserved["groups"]

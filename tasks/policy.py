@@ -1,6 +1,6 @@
 """The cap on what any person may spend: kept in the ledger, so that changing it is on record."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -143,6 +143,20 @@ class Policy:
             return self.cap
         windows = -(-years * 366 // self.window_days)
         return Charge(self.cap.epsilon * windows, self.cap.delta * windows)
+
+
+def weakest(policies: Iterable[Policy]) -> Policy:
+    """Return what all of these kept together: the largest cap, over the shortest window.
+
+    Take any days as long as the shortest window, and the last charge in them: the policy of that
+    moment looked back at least so far, and allowed no more than its cap.
+    """
+    known = list(policies)
+    windows = [policy.window_days for policy in known if policy.window_days is not None]
+    cap = Charge(
+        max(policy.cap.epsilon for policy in known), max(policy.cap.delta for policy in known)
+    )
+    return Policy(cap, min(windows, default=None), known[-1].max_refusals)
 
 
 def current_policy(entries: list[Entry]) -> Policy:

@@ -133,6 +133,7 @@ def _witnesses(home: Home, seen: set[Path]) -> Iterator[tuple[_Reader, Path]]:
         (_founding, [_founding_witness(home)]),
         (_manifest, home.public.glob("*/*/*/manifest.json")),
         (_withdrawal, home.public.glob("*/*/*/withdrawn.json")),
+        (_withdrawal, (home.public / "collections").glob("*/withdrawn.json")),
         (_package, (home.public / "collections").glob(f"*/{PACKAGE_FILE}")),
         (_measurement, home.measurements.glob("*/*/*")),
     )

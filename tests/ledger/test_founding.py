@@ -230,6 +230,19 @@ def test_a_ledger_of_the_first_version_is_adopted_before_anything_else_is_writte
         Keyring.open(home)
 
 
+def test_a_ledger_is_not_bound_to_a_signing_key_that_consumers_do_not_know(tmp_path, monkeypatch):
+    """Else neither the wrong key nor the right one would fit any more."""
+    home = home_of_the_first_version(tmp_path / "used", monkeypatch, PAIRS)
+    right = (home.keys / "signing.key").read_bytes()
+    flip(home.keys / "signing.key")
+    with pytest.raises(KeyProblem, match="is not the public half"):
+        open_for_writing(home)
+    assert founding(home) is None
+    (home.keys / "signing.key").write_bytes(right)
+    open_for_writing(home)
+    assert founding(home)["adopted"]
+
+
 def test_accounts_keep_the_form_of_ids_that_they_were_made_with(tmp_path, monkeypatch):
     unused = home_of_the_first_version(tmp_path / "unused", monkeypatch)
     used = home_of_the_first_version(tmp_path / "used", monkeypatch, PAIRS)

@@ -141,6 +141,12 @@ def to_withheld(run):
         run_release(run)
 
 
+def to_refused_list(run):
+    """Devices were asked already: of their package a notice is left."""
+    to_collecting(run)
+    withhold(run, "tested")
+
+
 def to_published(run):
     run_release(run)
 
@@ -154,14 +160,15 @@ def to_withdrawn(run):
 STATES = {
     "collecting": (to_collecting, Kind.DRAWN, True),
     "withheld": (to_withheld, Kind.WITHHELD, False),
+    "refused list": (to_refused_list, Kind.WITHHELD, True),
     "published": (to_published, Kind.PUBLISHED, True),
-    "withdrawn": (to_withdrawn, Kind.WITHDRAWN, False),
+    "withdrawn": (to_withdrawn, Kind.WITHDRAWN, True),
 }
 
 
 def requested(state, log, folder):
     """Ask for a release; to collect from devices, a roster says who opted in."""
-    if state != "collecting":
+    if state not in ("collecting", "refused list"):
         return request_for(log, epoch="2026-W40")
     roster = folder / "roster.tsv"
     people = "".join(f"{number}\t{int(number % 3 == 0)}\n" for number in range(600))

@@ -9,8 +9,10 @@ import tasks.manifest
 import tasks.publication
 import tasks.publish
 from tasks.checks import VerificationFailed
-from tasks.ledger import LedgerCorrupt
+from tasks.ledger import Ledger, LedgerCorrupt
 from tasks.ledger_rules import Kind
+from tasks.policy import Policy, set_policy, weakest
+from tasks.reprocess import ReprocessRequest, run_reprocess
 from tasks.standing import Standing
 from tasks.verify import verify_publication, verify_release
 from tasks.withdraw import withdraw
@@ -150,3 +152,24 @@ def test_of_one_epoch_the_release_that_was_published_last_stays_the_latest():
     )
     assert not standing.would_be_newest(("first", 1))
     assert standing.would_be_newest(("second", 1))
+
+
+@pytest.mark.parametrize(("cap", "stated"), [("5", "epsilon 12"), ("20", "epsilon 20")])
+def test_a_label_states_the_largest_cap_that_anybody_was_charged_under(
+    two_weeks, small_log, cap, stated
+):
+    """People have spent up to 12, whatever the cap is now; and they may come to spend 20."""
+    set_policy(Ledger(two_weeks.ledger), Policy.of(cap, "0.0001", None))
+    release_id = run_of(two_weeks, small_log, LATER).release_id
+    folder = run_reprocess(ReprocessRequest(release_id=release_id, decimals=3), two_weeks)
+    label = (folder / "label.md").read_text()
+    assert f"nobody's searches are used beyond ({stated}, delta" in label
+    verify_publication(two_weeks, folder, key_of(two_weeks))
+
+
+def test_the_weakest_policy_has_the_largest_cap_and_the_shortest_window():
+    policies = [
+        Policy.of(12, "1e-4", None), Policy.of(4, "1e-3", 365), Policy.of(6, 0, 30),
+    ]  # fmt: skip
+    assert weakest(policies).payload == Policy.of(12, "1e-3", 30).payload
+    assert weakest(policies[:1]).window_days is None
