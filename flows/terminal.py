@@ -8,6 +8,7 @@ as such. A terminal that has only ASCII gets ASCII.
 import codecs
 import gc
 import json
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -148,6 +149,12 @@ def _explain(error: BaseException) -> tuple[str, int, str | None]:
 
         if isinstance(error, ValidationError):
             return fields_at_fault(error), BAD_INPUT, None
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return (
+            f"{error.filename}: {error.strerror}; check the path, and who may use it.",
+            BAD_INPUT,
+            None,
+        )
     # Its text may quote private data, so only its class is shown.
     return f"unforeseen {type(error).__name__}; `hybriddp doctor` may help.", FAILED, None
 
@@ -219,5 +226,7 @@ def confirm(cost: str, *, yes: bool) -> None:
 
 def asking(title: str) -> AbstractContextManager[None]:
     """Pause the progress that is shown, if any, while somebody is asked."""
+    # polars makes system calls go on after a signal: Ctrl-C would wait for Enter.
+    signal.siginterrupt(signal.SIGINT, True)
     progress = _shown.get()
     return nullcontext() if progress is None else progress.paused(title)

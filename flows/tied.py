@@ -58,12 +58,16 @@ class Child:
 
     def stop(self) -> None:
         """Ask the child to finish; end it, and all that it started, if it takes a moment longer."""
+        started = descendants(self.process.pid)
         if self.process.poll() is None:
             self.process.terminate()
             with suppress(subprocess.TimeoutExpired):
                 self.process.wait(_GRACE_SECONDS)
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
+        for process in started:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(process, signal.SIGKILL)
         self.process.wait()
         if self.process.stdin is not None:
             self.process.stdin.close()
@@ -91,11 +95,30 @@ def _end_with_the_parent() -> None:
         while os.read(pipe, 1):
             pass
         _remove_scratch()
+        # A worker's runs have sessions of their own.
+        for process in descendants(os.getpid()):
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(process, signal.SIGKILL)
         if os.getpgrp() == os.getpid():
             os.killpg(0, signal.SIGKILL)
         os.kill(os.getpid(), signal.SIGKILL)
 
     threading.Thread(target=wait, daemon=True).start()
+
+
+def descendants(ancestor: int) -> list[int]:
+    """Return all processes that a process started, and those that they started."""
+    table = subprocess.run(
+        ["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=False
+    ).stdout
+    children: dict[int, list[int]] = {}
+    for line in table.splitlines():
+        child, parent = map(int, line.split())
+        children.setdefault(parent, []).append(child)
+    found = list(children.get(ancestor, []))
+    for process in found:  # which grows meanwhile
+        found += children.get(process, [])
+    return found
 
 
 def _remove_scratch() -> None:

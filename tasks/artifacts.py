@@ -19,7 +19,9 @@ from prefect.artifacts import (
 from hybriddp import high_utility
 from hybriddp.headlist import HeadListMechanism
 from hybriddp.params import PAPER
+from tasks.blocklist import read_blocklist
 from tasks.groups import CLIENTS, HEADLIST
+from tasks.ledger_rules import PUBLICATIONS
 from tasks.measurements import load_measurement
 from tasks.overview import runway
 from tasks.policy import Charge
@@ -150,7 +152,8 @@ def show_estimates(key: str) -> Callable[[Release], None]:
 
     def show(run: Release) -> None:
         path = run.folder / "derived" / f"{key.replace('-', '_')}.parquet"
-        frame = pl.read_parquet(path, glob=False).sort("probability", descending=True).head(_SHOWN)
+        frame = _unblocked(run, pl.read_parquet(path, glob=False))
+        frame = frame.sort("probability", descending=True).head(_SHOWN)
         rows = frame.with_columns(pl.col("variance").sqrt().alias("standard_error"))
         table = [
             {name: value if isinstance(value, str | None) else f"{value:.6f}"
@@ -162,11 +165,19 @@ def show_estimates(key: str) -> Callable[[Release], None]:
     return show
 
 
+def _unblocked(run: Release, frame: pl.DataFrame) -> pl.DataFrame:
+    """Leave out what is never to be published: pages are read by others than the curator."""
+    blocked = set(read_blocklist(getattr(getattr(run, "request", None), "blocklist", None)))
+    for entry in run.state.entries:
+        blocked |= set(entry.payload["blocked"]) if entry.kind in PUBLICATIONS else set()
+    return frame.filter(~pl.col("query").is_in(sorted(blocked)).fill_null(False))
+
+
 def show_cross_check(run: Release) -> None:
     """Say whether the groups agree, and show the records on which they agree least."""
     check = cross_check_of(run)
     frame = pl.read_parquet(run.folder / "derived" / "cross_check.parquet", glob=False)
-    least = frame.sort("p_value").head(_SHOWN)
+    least = _unblocked(run, frame).sort("p_value").head(_SHOWN)
     _markdown(
         run,
         "cross-check",

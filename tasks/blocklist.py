@@ -12,11 +12,14 @@ from tasks.run import Release
 def blocked_queries(
     release: Release, blocklist: Path | None, listed: Callable[[Release], Iterable[str]]
 ) -> frozenset[str]:
-    """Return the listed queries to leave out; without a new blocklist, those of the last time."""
-    if blocklist is None:
-        earlier = [e for e in release.state.entries if e.kind in PUBLICATIONS]
-        return frozenset(earlier[-1].payload["blocked"]) if earlier else frozenset()
-    return read_blocklist(blocklist) & frozenset(listed(release))
+    """Return the listed queries to leave out: those of the blocklist, and those of the last time.
+
+    What was blocked stays so: a list that forgets a text must not publish it again.
+    """
+    earlier = [e for e in release.state.entries if e.kind in PUBLICATIONS]
+    kept: frozenset[str] = frozenset(earlier[-1].payload["blocked"] if earlier else ())
+    new = read_blocklist(blocklist)
+    return kept | (new & frozenset(listed(release)) if new else new)
 
 
 def read_blocklist(path: Path | None) -> frozenset[str]:

@@ -1,6 +1,7 @@
 """Where everything lives: three zones under one directory, and writes that are whole or absent."""
 
 import fcntl
+import glob
 import os
 import time
 import uuid
@@ -201,19 +202,26 @@ def whole_directory(path: Path) -> Iterator[Path]:
     """Give a folder to fill; it takes its name, complete on disk, only if nothing failed."""
     make_directory(path.parent)
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
-    partial.mkdir()
+    partial.mkdir(mode=modes.CLOSED_FOLDER)  # nobody reads what has no name yet
     try:
-        partial.chmod(modes.folder_mode(path.parent))
         yield partial
         for file in partial.iterdir():
             with file.open("rb") as opened:
                 os.fchmod(opened.fileno(), modes.file_mode(partial))
                 os.fsync(opened.fileno())
+        partial.chmod(modes.folder_mode(path.parent))
         sync_directory(partial)
         os.rename(partial, path)
     finally:
         working_copies.remove(partial)
     sync_directory(path.parent)
+
+
+def remove_unfinished(folder: Path, name: str = "*") -> None:
+    """Remove what killed processes left half-written of a name; only where nobody else writes."""
+    pattern = f".{name if name == '*' else glob.escape(name)}.*.partial"
+    for partial in folder.glob(pattern):
+        working_copies.remove(partial)
 
 
 def make_directory(path: Path) -> None:

@@ -1,9 +1,6 @@
 """A release of means: the draws from opt-in people's numbers and from clients' reports."""
 
-import secrets
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -54,7 +51,7 @@ def draw_sums(run: MeanRun) -> pa.Table:
 
     def draw(placed: _Placed) -> pa.Table:
         noisy = mechanism.draw(placed.positions, placed.keys, len(placed.key_names))
-        return _salted({"key": placed.key_names, "n_people": placed.n_people, "noisy_sum": noisy})
+        return pa.table({"key": placed.key_names, "n_people": placed.n_people, "noisy_sum": noisy})
 
     return draw_once(run, SUMS, mechanism.event, lambda: _place(run, SUMS), draw)
 
@@ -74,7 +71,7 @@ def draw_squares(run: MeanRun) -> pa.Table | None:
 
     def draw(paired: _Placed) -> pa.Table:
         noisy = mechanism.draw(paired.positions, paired.keys, len(paired.key_names))
-        return _salted({"key": paired.key_names, "n_pairs": paired.n_people, "noisy_sum": noisy})
+        return pa.table({"key": paired.key_names, "n_pairs": paired.n_people, "noisy_sum": noisy})
 
     return draw_once(run, SQUARES, mechanism.event, pairs, draw)
 
@@ -86,7 +83,7 @@ def draw_reports(run: MeanRun) -> pa.Table:
     def draw(placed: _Placed) -> pa.Table:
         sums = mechanism.draw(placed.positions, placed.keys, len(placed.key_names))
         powers = {f"power_{power + 1}": sums.powers[power] for power in range(N_POWERS)}
-        return _salted({"key": placed.key_names, "n_reports": sums.n_reports, **powers})
+        return pa.table({"key": placed.key_names, "n_reports": sums.n_reports, **powers})
 
     return draw_once(run, NUMBERS, mechanism.event, lambda: _place(run, NUMBERS), draw)
 
@@ -102,12 +99,3 @@ def _place(run: MeanRun, group: str) -> _Placed:
     placed = laws_of(run).grid.place(found.values[:, 0])
     note_clamped(run, group, len(found.keys), placed.n_clamped)
     return _Placed(found.key_names, found.keys, placed.positions)
-
-
-def _salted(columns: Mapping[str, Any]) -> pa.Table:
-    """Return a measurement that its published hash does not give away.
-
-    The hash stands in the manifest. Without salt, whoever sees only the release could try noisy
-    sums until one fits, and know both groups' sums instead of one number made of them.
-    """
-    return pa.table(dict(columns)).replace_schema_metadata({"salt": secrets.token_hex(32)})

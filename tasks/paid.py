@@ -8,6 +8,9 @@ from tasks.ledger_rules import Attempt, Kind
 from tasks.policy import Charge
 from tasks.run import Release
 
+# What steps say that usually come before the charge; a resumed release knows better.
+_NOBODY = " Nobody was charged."
+
 
 @contextmanager
 def saying_what_was_paid(release: Release) -> Iterator[None]:
@@ -17,7 +20,7 @@ def saying_what_was_paid(release: Release) -> Iterator[None]:
     except HybridDPError as error:
         words = what_was_paid(release)
         if words and words not in str(error):
-            error.args = (f"{error} {words}",)
+            error.args = (f"{str(error).replace(_NOBODY, '')} {words}",)
         raise
 
 

@@ -1,9 +1,11 @@
 """What somebody who signs off sees: every row, drawn with its interval, and the label."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hybriddp.package import canonical_json
 from tasks.ledger_rules import Entry, Kind
 from tasks.products import Settings, product_of
 from tasks.publication import described_files, next_payload, wanted_facts
@@ -18,20 +20,30 @@ _BAR = 32
 class Proposal:
     """A release as it would be published now."""
 
+    facts: Mapping[str, Any]  # settings, and the texts that are left out
     tables: Mapping[str, Sequence[Row]]
     label: str
+
+    @property
+    def digest(self) -> str:
+        """Name the proposal: an answer about another one is no answer."""
+        shown = {"facts": self.facts, "tables": {n: list(rows) for n, rows in self.tables.items()}}
+        return hashlib.sha256(canonical_json(shown)).hexdigest()[:16]
 
 
 def propose(release: Release, settings: Settings) -> Proposal:
     """Build what would be published, whole; nothing is written."""
-    payload = next_payload(release, wanted_facts(release, settings), revision=1)
+    facts = wanted_facts(release, settings)
+    payload = next_payload(release, facts, revision=1)
     imagined = Entry(
         0, "", Kind.PUBLISHED, release.release_id, release.attempt, "", payload, "", ""
     )
     files, _ = described_files(release, imagined)
     tables = product_of(release.reservation["parameters"]).preview(release, settings)
     return Proposal(
-        {name: table.to_pylist() for name, table in tables.items()}, files["label.md"].decode()
+        facts,
+        {name: table.to_pylist() for name, table in tables.items()},
+        files["label.md"].decode(),
     )
 
 

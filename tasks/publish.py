@@ -6,14 +6,15 @@ what the ledger says. So whoever comes after a crash, or finds files lost, mends
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from hybriddp.package import canonical_json
 from tasks.collection import collection_id
-from tasks.home import Home, write_whole
+from tasks.home import Home, remove_unfinished, write_whole
+from tasks.ledger import LedgerCorrupt
 from tasks.ledger_rules import Entry, Kind
 from tasks.log_files import BadInput
 from tasks.manifest import code_version, expiry_of
@@ -31,12 +32,25 @@ from tasks.run import Release
 from tasks.standing import Standing, folder_name
 from tasks.takedown import bury, notice_of
 
+# What somebody has signed off in this process, to be published next.
+_approved: dict[tuple[Path, str, int], Mapping[str, Any]] = {}
+
+
+def approve(release: Release, facts: Mapping[str, Any]) -> None:
+    """Let `publish` publish these settings and left out texts, which somebody has looked at."""
+    _approved[_key(release)] = facts
+
+
+def _key(release: Release) -> tuple[Path, str, int]:
+    return release.home.root, release.release_id, release.attempt
+
 
 def publish(release: Release, settings: Settings) -> Path:
     """Publish, or find what was published before; return the folder."""
     with changing_the_shelf(release):
         stands = standing_publications(release)
-        newest = stands[-1] if stands else record(release, wanted_facts(release, settings))
+        facts = _approved.pop(_key(release), None) or wanted_facts(release, settings)
+        newest = stands[-1] if stands else record(release, facts)
         _shelve(release, newest)
         return published_folder(release)  # outside, somebody may have withdrawn it
 
@@ -114,22 +128,29 @@ def _require_published(release: Release) -> Entry:
 
 
 def _shelve(release: Release, publication: Entry) -> None:
-    """Put a publication on the shelf, and the shelf in order.
+    """Put a publication on the shelf, and the shelf in order."""
+    _put_on_shelf_again(release, publication)
+    settle(release)
 
-    A lost folder is made again, byte for byte; but not one of another version, whose words are
-    not ours: there must not be two signed manifests of one sequence. It becomes a revision.
+
+def _put_on_shelf_again(release: Release, publication: Entry) -> Entry:
+    """Make the folder of a publication if it is lost; return what stands there.
+
+    It is made again byte for byte; but not one of another version, whose words are not ours:
+    there must not be two signed manifests of one sequence. It becomes a revision.
     """
     is_lost = not folder_of(release, publication).exists()
     if is_lost and publication.payload["code_version"] != code_version():
         publication = record_again(release, publication)
     put_on_shelf(release, publication)
-    settle(release)
+    return publication
 
 
 def settle(release: Release) -> None:
     """Make the shelf of a release's product say what the ledger says; the caller has the lock."""
     home, standing = release.home, standing_of(release)
     shelf = home.shelf(release.reservation["product"], release.reservation["locale"])
+    remove_unfinished(shelf)  # the lock is ours, so whoever wrote it is dead
     for publication in standing.publications:
         row = standing.taken_down_by(publication)
         if row is not None:
@@ -150,9 +171,11 @@ def _remove_packages(home: Home, standing: Standing) -> None:
     """Leave no package that nobody needs: of simulated clients, or of what was taken down."""
     for key, reservation in standing.reservations.items():
         folder = home.collection(collection_id(Release(home, *key)))
+        row = standing.package_taken_down_by(key)
+        if row is not None:
+            remove_unfinished(folder.parent, folder.name)
         if not folder.exists():
             continue
-        row = standing.package_taken_down_by(key)
         if reservation.payload["parameters"].get("clients") == "simulate":
             shutil.rmtree(folder)
         elif row is not None:
@@ -161,20 +184,21 @@ def _remove_packages(home: Home, standing: Standing) -> None:
 
 def _point_to_newest(home: Home, shelf: Path, standing: Standing) -> None:
     """Replace latest.json, by a publication whose sequence is above all that it pointed to."""
-
-    def is_there(publication: Entry) -> bool:
-        return (shelf / folder_name(publication) / "manifest.json").exists()
-
-    pointer, newest = shelf / "latest.json", standing.newest(is_there)
+    pointer, newest = shelf / "latest.json", standing.newest()
     _forget_gone(pointer, shelf)
     if newest is None:
         pointer.unlink(missing_ok=True)
         return
-    if newest != standing.last_latest:
-        # Readers who keep the highest sequence would refuse it: it is published again.
-        release = Release(home, newest.release_id, newest.attempt)
-        newest = record_again(release, newest)
-        put_on_shelf(release, newest)
+    release = Release(home, newest.release_id, newest.attempt)
+    try:
+        if newest != standing.last_latest:
+            # Readers who keep the highest sequence would refuse it: it is published again.
+            newest = record_again(release, newest)
+        if not (shelf / folder_name(newest) / "manifest.json").exists():
+            newest = _put_on_shelf_again(release, newest)
+    except LedgerCorrupt:
+        # It cannot be made again. Readers stay where they are: no older list is newer for that.
+        return
     payload = newest.payload
     latest = {
         "schema_version": 1,

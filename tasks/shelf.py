@@ -36,7 +36,8 @@ def junk(home: Home) -> list[Path]:
     for shelf in (path for path in shelves if path.is_dir()):
         odd += [path for path in _inside(shelf) if not path.is_dir()]
     releases = _release_folders(home)
-    odd += [path for path in releases if not (path / "manifest.json").exists()]
+    signed = ("manifest.json", NOTICE)
+    odd += [p for p in releases if not any((p / name).exists() for name in signed)]
     parents = dict.fromkeys(path.parent for path in releases)
     odd += [
         path for parent in parents for path in _inside(parent)

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 
 import pytest
 
@@ -136,6 +137,36 @@ def test_a_backfill_that_version_0_1_made_the_latest_is_overtaken_under_a_new_se
     )
     assert standing.newest().release_id == "new"
     assert standing.last_latest.release_id == "old", "so `settle` publishes the newest again"
+
+
+def test_a_release_that_died_on_its_way_to_the_shelf_stays_the_newest(
+    two_weeks, small_log, monkeypatch
+):
+    """Its row is written; a replay of an older week puts it on the shelf, and moves nobody back."""
+    with monkeypatch.context() as patch:
+        patch.setattr(tasks.publish, "put_on_shelf", lambda *_: sys.exit(9))
+        with pytest.raises(SystemExit):
+            publish_epoch(two_weeks, small_log, "2026-W42")
+    n_rows = len(Ledger(two_weeks.ledger).entries())
+    for _ in range(2):
+        publish_epoch(two_weeks, small_log, EARLIER)
+        assert (latest(two_weeks)["epoch"], latest(two_weeks)["sequence"]) == ("2026-W42", 3)
+    assert len(Ledger(two_weeks.ledger).entries()) == n_rows, "a replay adds no revision"
+
+
+def test_a_newest_release_that_cannot_be_made_again_leaves_readers_where_they_are(
+    two_weeks, small_log
+):
+    """No older list becomes the latest because a folder and its measurements are lost."""
+    folder = shelf_of(two_weeks) / latest(two_weeks)["release"]
+    release = run_of(two_weeks, small_log, LATER)
+    (release.folder / "head_list_draw.parquet").write_bytes(b"lost")
+    before = latest(two_weeks)
+    publish_epoch(two_weeks, small_log, EARLIER)
+    assert latest(two_weeks) == before
+    shutil.rmtree(folder)
+    publish_epoch(two_weeks, small_log, EARLIER)
+    assert latest(two_weeks) is None
 
 
 def test_of_one_epoch_the_release_that_was_published_last_stays_the_latest():

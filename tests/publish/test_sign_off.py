@@ -1,5 +1,7 @@
 """Sign-off in a terminal: nothing is published before a person says so, or after they refuse."""
 
+from dataclasses import replace
+
 import pytest
 
 from flows import sign_off
@@ -105,7 +107,7 @@ def test_the_page_shows_all_that_would_be_published(drawn):
     assert proposal.label in page
     nasty = {"rank": 1, "query": "a|b\n[x](y) <b>`\x1b", "probability": 0.5}
     many = [nasty | {"rank": rank} for rank in range(1, 29)]
-    table = as_markdown(Proposal({"trends": many}, ""), "").split("\n\n")[2]
+    table = as_markdown(Proposal({}, {"trends": many}, ""), "").split("\n\n")[2]
     assert len(table.splitlines()) == 2 + 28
     assert "a\\|b\\\\n\\[x\\](y) &lt;b&gt;\\`\\\\x1b" in table
 
@@ -114,3 +116,28 @@ def test_without_a_terminal_nothing_is_decided(drawn):
     with pytest.raises(BadInput, match="needs a terminal"):
         sign_off.wait_for_sign_off(drawn)
     assert not drawn.state.has(Kind.WITHHELD)
+
+
+def test_what_was_shown_is_published_whatever_the_blocklist_says_since(
+    drawn, monkeypatch, tmp_path
+):
+    """Nobody has seen the others, and nobody has approved them."""
+    blocklist = tmp_path / "blocked.txt"
+    blocklist.write_text("google\n")
+    request = drawn.request.model_copy(update={"blocklist": blocklist})
+    run = replace(drawn, request=request)
+    keys = []
+
+    def answer(question):
+        keys.append(question.key)
+        blocklist.write_text("nothing\n")
+        return sign_off.SignOff(decision="publish")
+
+    monkeypatch.setattr(sign_off, "_can_ask", lambda: True)
+    monkeypatch.setattr(sign_off, "_ask_in_the_terminal", answer)
+    sign_off.wait_for_sign_off(run)
+    folder = publish(run, request.settings)
+    assert b"google" not in (folder / "head_list.jsonl").read_bytes()
+    blocklist.write_text("google\n")
+    shown = propose(run, request.settings)
+    assert keys == [f"sign-off-{shown.digest}"], "an answer is about what was shown"

@@ -1,15 +1,19 @@
 """What was taken down is gone from the public zone, and says so."""
 
+import hashlib
 import json
 import shutil
 import threading
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import tasks.publish
 from tasks.checks import VerificationFailed
 from tasks.collection import build_package, write_package
-from tasks.home import Home
+from tasks.doctor import examine
+from tasks.home import Home, whole_directory
 from tasks.ledger import Ledger, LedgerCorrupt
 from tasks.ledger_chain import canonical, row_hash
 from tasks.ledger_rules import Kind
@@ -152,7 +156,7 @@ def test_a_takedown_by_blocklist_leaves_the_query_nowhere_in_public(two_weeks, n
     fourth = run_reprocess(ReprocessRequest(release_id=release_id, blocklist=lifted), two_weeks)
     verify_publication(two_weeks, third, key_of(two_weeks))
     assert names_in(first) == NOTICE, "what was taken down is not put back"
-    assert b"weather" in (fourth / "trends.jsonl").read_bytes()
+    assert b"weather" not in (fourth / "trends.jsonl").read_bytes(), "what was blocked stays so"
 
 
 def run_of_other(home: Home, release_id: str) -> str:
@@ -247,3 +251,29 @@ def test_a_guessed_blocked_text_cannot_be_tested_against_the_public_hash(newest,
     assert len(row.payload["salt"]) == 32
     for name, data in files_below(newest.home.public).items():
         assert row.payload["salt"].encode() not in data, name
+
+
+def test_what_a_killed_publication_left_is_closed_and_goes_with_the_next_change(newest):
+    """It has all files of the release, but not yet its name."""
+    shelf = shelf_of(newest.home)
+    with whole_directory(shelf / "finished") as partial:
+        (partial / "head_list.jsonl").write_text("weather")
+        assert partial.stat().st_mode & 0o777 == 0o700
+        shutil.copytree(partial, shelf / f".{newest.release_id}.0123.partial")
+    shutil.rmtree(shelf / "finished")
+    assert "weather" in named_in_public(newest.home)
+    withdraw(newest.home, newest.release_id, "a test")
+    assert not list(shelf.glob(".*.partial"))
+    assert [f.name for f in examine(newest.home) if f.name == "public zone" and not f.is_well] == []
+
+
+def test_a_blocked_text_cannot_be_tested_against_a_measurements_hash(newest):
+    """Hashes of measurements stand in the manifest; all but a blocked row of one may be known."""
+    path = newest.folder / "head_list_draw.parquet"
+    table = pq.read_table(path)
+    assert len(table.schema.metadata[b"salt"]) == 64
+    sink = pa.BufferOutputStream()
+    pq.write_table(table.replace_schema_metadata(None), sink)
+    digest = newest.state.find(Kind.DRAWN, "S").payload["sha256"]
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == digest
+    assert hashlib.sha256(bytes(sink.getvalue())).hexdigest() != digest
