@@ -75,6 +75,11 @@ class Loss:
         return f"({_short(self.epsilon)}, {_short(self.delta)})"
 
 
+def larger_cap(one: Loss | None, other: Loss | None) -> Loss | None:
+    """Return the cap that is at least both; None, which has no bound, is the largest."""
+    return None if one is None or other is None else one.or_more(other)
+
+
 def _short(number: Fraction) -> str:
     # Compared before it is printed: Python refuses to print integers of some thousand digits.
     is_short = max(number.numerator, number.denominator) < 10**24

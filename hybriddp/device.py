@@ -16,7 +16,6 @@ from pathlib import Path
 
 from hybriddp import ed25519
 from hybriddp.client import Client, Record
-from hybriddp.client_law import client_budget
 from hybriddp.curator import Loss
 from hybriddp.device_account import (
     Account,
@@ -81,17 +80,20 @@ class Device:
           Audit       tests/unit/test_device.py::test_no_history_draws_twice_or_beyond_the_cap
         """
         package = read_package(package_directory, self._public_key, self._verify)
-        # All that can be wrong with the arguments is found before the charge.
-        client, pool = _client_of(package), _checked(records)
         with self._file.locked():
             account = self._file.read()
+            if package.curator is not None:  # schema 2 says nothing of a cap
+                account = self._remember(account, package.curator.lifetime_cap)
+            # All that can be wrong with the arguments is found before the charge.
+            client, pool = _client_of(package), _checked(records)
             known = account.charge_of(package)
             if known is not None:
                 return known.sent
             self._file.require_room()
             _require_own_side(package, account)
-            self._require_cap(package, account)
             charge = Charge.of(package)
+            what = f"a report on release {package.release_id}"
+            self._require_sum(what, account, Loss.of(charge.budget))
             self._file.write(replace(account, charges=(*account.charges, charge)))
             line = canonical_json(
                 {
@@ -109,8 +111,9 @@ class Device:
     ) -> None:
         """Record that this person opts in to the curator's log, before the curator is told.
 
-        From now on the device stays silent. Asked again, it changes nothing. What it reported
-        before is about releases whose opt-in people were drawn already, and is sent again.
+        From now on the device stays silent. Asked again, nothing changes but the curator's cap, if
+        it is larger now; that is remembered even if it is refused. What the device reported before
+        is about releases whose opt-in people were drawn already, and is sent again.
 
         Args:
             today: The day, in UTC.
@@ -120,15 +123,15 @@ class Device:
                 together are more than the device's cap: for those who are in the log anyway.
         """
         with self._file.locked():
-            account = self._file.read()
-            if any(o.lasts and o.curator == self._curator for o in account.opt_ins):
-                return
-            new = OptIn(self._curator, today, None, lifetime_cap)
-            account = replace(account, opt_ins=(*account.opt_ins, new))
+            known = self._remember(self._file.read(), lifetime_cap)
+            account = known
+            if not known.is_opted_in(self._curator):
+                new = OptIn(self._curator, today, None, lifetime_cap)
+                account = replace(known, opt_ins=(*known.opt_ins, new))
             if not even_beyond_cap:
-                elsewhere = account.charged_elsewhere(self._curator)
-                self._require_sum("opting in", account.spent, Loss(), elsewhere)
-            self._file.write(account)
+                self._require_sum("opting in", account, Loss())
+            if account != known:
+                self._file.write(account)
 
     def opt_out(self, today: date) -> date:
         """Record that the curator no longer has this person's searches, after it said so.
@@ -152,15 +155,16 @@ class Device:
     def _curator(self) -> str:
         return self._public_key.hex()
 
-    def _require_cap(self, package: CollectionPackage, account: Account) -> None:
-        stated = package.curator.lifetime_cap if package.curator else None
-        asked = Loss.of(client_budget(package.params))
-        elsewhere = account.charged_elsewhere(self._curator, stated)
-        what = f"a report on release {package.release_id}"
-        self._require_sum(what, account.spent, asked, elsewhere)
+    def _remember(self, account: Account, stated: Loss | None) -> Account:
+        """Store a cap that the curator named, before anything is decided or refused by it."""
+        known = account.knowing(self._curator, stated)
+        if known != account:
+            self._file.write(known)
+        return known
 
-    def _require_sum(self, what: str, spent: Loss, asked: Loss, elsewhere: Loss | None) -> None:
+    def _require_sum(self, what: str, account: Account, asked: Loss) -> None:
         """Refuse what would take both sides together beyond the cap."""
+        spent, elsewhere = account.spent, account.charged_elsewhere()
         if elsewhere is not None and (spent + asked + elsewhere).fits(self._cap):
             return
         curators = (

@@ -9,13 +9,13 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 from hybriddp.client_law import client_budget
-from hybriddp.curator import Loss
+from hybriddp.curator import Loss, larger_cap
 from hybriddp.errors import HybridDPError
 from hybriddp.package import CollectionPackage, canonical_json
 from hybriddp.params import Budget
@@ -120,11 +120,28 @@ class Account:
             return old
         return None
 
-    def charged_elsewhere(self, curator: str, stated: Loss | None = None) -> Loss | None:
+    def is_opted_in(self, curator: str) -> bool:
+        """Whether this curator has the person's searches now."""
+        return any(opt_in.lasts and opt_in.curator == curator for opt_in in self.opt_ins)
+
+    def knowing(self, curator: str, stated: Loss | None) -> "Account":
+        """Return the account that remembers a cap which a curator named, if it was ever joined.
+
+        It only grows: what was charged under a larger cap stays charged. None has no bound.
+        """
+        known = [
+            replace(o, lifetime_cap=larger_cap(o.lifetime_cap, stated))
+            if o.curator == curator
+            else o
+            for o in self.opt_ins
+        ]
+        return replace(self, opt_ins=tuple(known))
+
+    def charged_elsewhere(self) -> Loss | None:
         """Return the most that curators may have charged; None if nobody knows a bound.
 
         A curator keeps one account of a person however often they come and go, so it counts once,
-        with the largest cap that it named. `stated` is what this curator's package names now.
+        with the largest cap that it named.
         """
         caps: dict[str, Loss] = {}
         for opt_in in self.opt_ins:
@@ -132,8 +149,6 @@ class Account:
                 return None
             known = caps.get(opt_in.curator, Loss())
             caps[opt_in.curator] = known.or_more(opt_in.lifetime_cap)
-        if curator in caps and stated is not None:
-            caps[curator] = caps[curator].or_more(stated)
         return Loss.total(caps.values())
 
 

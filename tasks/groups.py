@@ -17,6 +17,8 @@ ITEM_GROUPS = ITEM_KINDS
 SUMS, SQUARES, NUMBERS = "sums", "squares", "numbers"
 # Clusters: opt-in people's points, and what clients answer about theirs.
 POINTS, ANSWERS = "points", "answers"
+# Those of people who did not opt in.
+CLIENT_GROUPS = (CLIENTS, NUMBERS, ANSWERS)
 
 # All groups in the order of their draws. Those of one tuple share their people, who pay for each;
 # nobody is in groups of two tuples of a release.

@@ -12,8 +12,10 @@ from tasks.blocklist import read_blocklist
 from tasks.home import Home
 from tasks.keys import KeyProblem, Keyring, is_signed, read_public_key
 from tasks.kmeans_request import STRATEGY as KMEANS
+from tasks.ledger_rules import Kind
 from tasks.log_files import BadInput
 from tasks.mean_request import STRATEGY as MEAN
+from tasks.one_human import require_one_budget
 from tasks.quality import read_suite
 from tasks.run import LogRun, log_source, roster_source
 from tasks.zealous_request import STRATEGY as ZEALOUS
@@ -35,6 +37,8 @@ _PROBE = b"hybriddp can sign\n"
 def check_inputs(run: LogRun, *, can_ask: bool = True) -> None:
     """See that files, keys, folders, space and suites are there; raise BadInput or KeyProblem.
 
+    What the ledger will refuse whatever the log holds is refused here, too.
+
     Args:
         can_ask: Whether somebody could answer if the release asks for a sign-off.
     """
@@ -47,6 +51,8 @@ def check_inputs(run: LogRun, *, can_ask: bool = True) -> None:
         )
     _require_keys(run.home)
     _require_writable(run)
+    if not run.state.has(Kind.RESERVED):
+        require_one_budget(request, run.ledger.entries())
     if run.needs_the_log:
         _require_space(run)
         for suite in _SUITES.get(request.measurement_parameters()["strategy"], _HEAD_LIST_SUITES):

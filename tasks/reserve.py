@@ -28,6 +28,7 @@ from tasks.home import Home, sync_directory
 from tasks.keys import open_for_writing
 from tasks.ledger import Head, LedgerMoved, Recheck
 from tasks.ledger_rules import Entry, Kind
+from tasks.one_human import require_one_budget
 from tasks.policy import Charge, Policy, current_policy
 from tasks.refusals import BudgetRefused
 from tasks.run import LogRun, full_release_id, require_free_epoch
@@ -101,6 +102,7 @@ def _decide(engine: DuckDBEngine, run: LogRun, head: Head, now: datetime) -> dic
     entries = [entry for entry in run.ledger.entries() if entry.seq <= head.seq]
     policy = current_policy(entries)
     require_free_epoch(run.request, run.release_id, entries)
+    require_one_budget(run.request, entries)
     charges = {group: Charge.of(budget) for group, budget in run.request.prices().items()}
     put_spending(engine, run.home, entries, policy, now)
     stopped = pa.array(stopped_accounts(entries), pa.binary())

@@ -42,14 +42,15 @@ def test_a_whole_release_has_its_modes_under_any_umask(log, root, gates_waived, 
     home = new_home(root / "new" / "home")
     assert stat.S_IMODE(home.root.stat().st_mode) == 0o755, "the way to the public zone"
     devices = {"clients": "reports", "optin_fraction": None, "everybody_opted_in": True}
-    run = charge(identify(request_for(log, **devices), home))
+    collecting = new_home(root / "collecting")  # one kind of clients in a home
+    run = charge(identify(request_for(log, **devices), collecting))
     assert run_release(run) is None, "a package is published for devices"
-    assert run_release(identify(request_for(log, product="other"), home)) is not None
+    assert run_release(identify(request_for(log), home)) is not None
     with open_warehouse(home.warehouse("work")), pytest.raises(StepFailed):
         guarded("a step", home, lambda: 1 / 0)
     names = {path.name for path in home.private.rglob("*")}
     assert {"ledger.sqlite", "warehouse.duckdb", "shelf.lock", "account.key"} <= names
-    assert wrong_modes(home) == {}
+    assert (wrong_modes(home), wrong_modes(collecting)) == ({}, {})
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o755, 0o700])

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from fractions import Fraction
@@ -31,6 +32,8 @@ TODAY = date(2026, 11, 17)
 CAP = Loss(12, "1e-4")
 ROOMY = Budget(24, "1e-3")  # room for a curator's cap of 12 and for reports
 OTHER_KEY = Ed25519PrivateKey.from_private_bytes(bytes(32))
+OTHER = OTHER_KEY.public_key().public_bytes_raw()
+UNBOUND = replace(STATEMENT, lifetime_cap=None)
 
 
 @pytest.fixture
@@ -49,6 +52,13 @@ def week(tmp_path):
     return publish_week
 
 
+def by_other(directory: Path) -> Path:
+    """Sign a package with another key."""
+    data = (directory / "package.json").read_bytes()
+    (directory / "package.sig").write_bytes(OTHER_KEY.sign(signed_bytes(data)))
+    return directory
+
+
 def opt_ins(state: Path) -> tuple:
     return AccountFile(state).read().opt_ins
 
@@ -58,10 +68,7 @@ def test_device_of_an_opted_in_person_stays_silent_whoever_asks(state, week):
     device = Device(state, PUBLIC_KEY, cap=ROOMY)
     device.opt_in(TODAY, CAP)
     before = state.read_bytes()
-    foreign = week(3)
-    data = (foreign / "package.json").read_bytes()
-    (foreign / "package.sig").write_bytes(OTHER_KEY.sign(signed_bytes(data)))
-    rekeyed = Device(state, OTHER_KEY.public_key().public_bytes_raw(), cap=ROOMY)
+    foreign, rekeyed = by_other(week(3)), Device(state, OTHER, cap=ROOMY)
     for asked, directory in (
         (device, week(50)), (device, week(1)), (device, week(2, curator=None)), (rekeyed, foreign),
     ):  # fmt: skip
@@ -133,24 +140,102 @@ def test_whoever_is_in_the_log_anyway_can_silence_the_device(state, week):
         Device(state, PUBLIC_KEY, cap=Budget(50)).report(week(50), [])
 
 
-def test_the_larger_of_what_was_known_and_what_the_package_states_counts(state, week):
-    device = Device(state, PUBLIC_KEY, cap=Budget(16, "1e-3"))
+def test_the_largest_cap_that_a_curator_ever_named_counts(state, week):
+    device = Device(state, PUBLIC_KEY, cap=Budget(17, "1e-2"))
     device.opt_in(TODAY, Loss(4, "1e-5"))
     device.opt_out(TODAY)
-    raised = replace(STATEMENT, lifetime_cap=Loss(13, "1e-5"))
-    with pytest.raises(BudgetExceeded, match=r"charged \(13, 1/100000\)"):
-        device.report(week(50, curator=raised), [])
-    lowered = replace(STATEMENT, lifetime_cap=Loss(1, "1e-3"))
-    with pytest.raises(BudgetExceeded, match=r"charged \(4, 1/1000\)"):
-        device.report(week(50, curator=lowered), [])
-    device.report(week(50), [])  # 12 as before
+    device.report(week(50), [])  # it states 12
     assert spent(state) == 4
+    raised = replace(STATEMENT, lifetime_cap=Loss(13, "1e-5"))
+    with pytest.raises(BudgetExceeded, match=r"charged \(13, 1/10000\)"):
+        device.report(week(51, curator=raised), [])
+    lowered = replace(STATEMENT, lifetime_cap=Loss(1, "1e-3"))
+    with pytest.raises(BudgetExceeded, match=r"charged \(13, 1/1000\)"):
+        device.report(week(51, curator=lowered), [])
     # Another curator keeps another account of the person: both count.
-    other = Device(state, OTHER_KEY.public_key().public_bytes_raw(), cap=Budget(16, "1e-3"))
-    with pytest.raises(BudgetExceeded, match=r"charged \(16, "):
+    other = Device(state, OTHER, cap=Budget(17, "1e-2"))
+    with pytest.raises(BudgetExceeded, match=r"charged \(25, "):
         other.opt_in(TODAY, CAP)
     # The same one keeps one account, however often the person comes and goes.
     device.opt_in(TODAY, CAP)
+
+
+@pytest.mark.parametrize("is_known_release", [False, True])
+def test_a_curator_that_says_it_has_no_bound_gets_no_report_and_no_other_does(
+    state, week, is_known_release
+):
+    """Its budget refills now; version 0.1.0 said nothing of a cap, which is another thing."""
+    device = Device(state, PUBLIC_KEY, cap=Budget(50, "1e-2"))
+    if is_known_release:  # what was drawn before is sent again, and its words are heard
+        line = device.report(week(50, curator=UNBOUND), [])
+    device.opt_in(TODAY, CAP)
+    device.opt_out(TODAY)
+    device.report(week(49, curator=None), [])
+    if is_known_release:
+        assert device.report(week(50, curator=UNBOUND), []) == line
+    else:
+        with pytest.raises(BudgetExceeded, match="has no bound for life"):
+            device.report(week(50, curator=UNBOUND), [])
+    assert [o.lifetime_cap for o in opt_ins(state)] == [None]
+    for asked, directory in (
+        (device, week(51)), (device, week(52, curator=None)),
+        (Device(state, OTHER, cap=Budget(50, "1e-2")), by_other(week(53))),
+    ):  # fmt: skip
+        with pytest.raises(BudgetExceeded, match="has no bound for life"):
+            asked.report(directory, [])
+
+
+def test_a_curator_that_was_never_joined_has_charged_nothing(state, week):
+    device = Device(state, PUBLIC_KEY)
+    device.report(week(50, curator=UNBOUND), [])
+    Device(state, OTHER).opt_in(TODAY, Loss(4, "1e-5"))
+    Device(state, OTHER).opt_out(TODAY)
+    device.report(week(51, curator=UNBOUND), [])
+    assert [o.lifetime_cap for o in opt_ins(state)] == [Loss(4, "1e-5")]
+
+
+@pytest.mark.parametrize("cap", [Loss(100), None])
+@pytest.mark.parametrize("has_left", [False, True])
+@pytest.mark.parametrize("even_beyond_cap", [False, True])
+def test_opting_in_again_under_a_larger_cap_is_remembered(
+    state, week, cap, has_left, even_beyond_cap
+):
+    """Also if it is refused: the person is, or was, in that curator's log anyway."""
+    device = Device(state, PUBLIC_KEY, cap=ROOMY)
+    device.opt_in(TODAY, Loss(4))
+    if has_left:
+        device.opt_out(TODAY)
+    if even_beyond_cap:
+        device.opt_in(TODAY, cap, even_beyond_cap=True)
+    else:
+        with pytest.raises(BudgetExceeded, match="opting in must fit"):
+            device.opt_in(TODAY, cap)
+    assert {o.lifetime_cap for o in opt_ins(state)} == {cap}
+    assert len(opt_ins(state)) == 1 + (has_left and even_beyond_cap)
+    device.opt_in(TODAY, Loss(1), even_beyond_cap=True)  # a smaller one takes nothing back
+    device.opt_out(TODAY)
+    with pytest.raises(BudgetExceeded, match=r"charged (\(100, 0\)|has no bound)"):
+        device.report(week(50, curator=None), [])
+
+
+@pytest.mark.parametrize("refusal", ["the cap", "opted in", "another package", "the records"])
+def test_a_cap_that_a_refused_package_names_counts_for_the_packages_of_others(state, week, refusal):
+    """However the package is refused, its curator has said what it may charge."""
+    device, other = (Device(state, key, cap=ROOMY) for key in (PUBLIC_KEY, OTHER))
+    records = [("news", "")]
+    if refusal == "another package":
+        device.report(week(50, curator=None), [])
+    device.opt_in(TODAY, Loss(4))
+    if refusal == "the records":
+        records = ["news"]
+    if refusal != "opted in":
+        device.opt_out(TODAY)
+    stated = replace(STATEMENT, lifetime_cap=Loss(100))
+    with pytest.raises((ReportRefused, ValueError)):
+        device.report(week(50, curator=stated), records)
+    device.opt_out(TODAY)
+    with pytest.raises(BudgetExceeded, match=r"charged \(100, 0\)"):
+        other.report(by_other(week(51)), [])
 
 
 def test_accounts_of_version_0_1_0_are_read(state, week):
@@ -234,13 +319,19 @@ def test_killed_opt_in_is_there_or_not_and_can_be_asked_again(state, when):
     assert [o.lasts for o in opt_ins(state)] == [True]
 
 
-def test_opting_in_and_out_is_durable_before_it_is_answered(state, monkeypatch):
+def test_what_is_known_of_curators_is_durable_before_it_is_answered(state, week, monkeypatch):
     synced, fsync = [], os.fsync
     monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(fsync(descriptor)))
     device = Device(state, PUBLIC_KEY)
-    for act in (lambda: device.opt_in(TODAY, CAP), lambda: device.opt_out(TODAY)):
+    for act in (
+        lambda: device.opt_in(TODAY, CAP),
+        lambda: device.opt_in(TODAY, Loss(100), even_beyond_cap=True),
+        lambda: device.opt_out(TODAY),
+        lambda: device.report(week(50, curator=UNBOUND), []),
+    ):
         synced.clear()
-        act()
+        with suppress(ReportRefused):
+            act()
         assert len(synced) == 2, "the file and its directory"
 
 
