@@ -214,7 +214,7 @@ def change_policy(
     ] = None,
     max_refusals: Annotated[
         int | None,
-        typer.Option(help="Verdicts on raw logs in an epoch that no release follows."),
+        typer.Option(help="Verdicts on raw logs, in an epoch or on one log, that no draw follows."),
     ] = None,
     yes: YesOption = False,
     home: HomeOption = None,
@@ -232,8 +232,8 @@ def change_policy(
         return
     window = f"any {changed.window_days} days" if changed.window_days else "a lifetime"
     typer.echo(
-        f"Cap for each person over {window}: {changed.cap}. Verdicts on raw logs that no release "
-        f"follows: at most {changed.max_refusals} in each epoch."
+        f"Cap for each person over {window}: {changed.cap}. Verdicts on raw logs that no draw "
+        f"follows: at most {changed.max_refusals} in each epoch, and on each log."
     )
 
 

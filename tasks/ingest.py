@@ -16,7 +16,7 @@ from tasks.ids import id_form_of, in_sql, with_folded_ids
 from tasks.judgements import judged_reading, record_judgement
 from tasks.log_files import BadInput, Source
 from tasks.quality import Verdict, judge
-from tasks.run import LogRun, SearchRun, log_source, release_ids_of, roster_source
+from tasks.run import LogRun, SearchRun, log_source, require_unchanged, roster_source
 from tasks.text_lines import count_records, require_every_line
 
 # A longer query or url is nobody's popular one, and would not be published anyway.
@@ -94,15 +94,6 @@ def load_log(
     load_members(engine, run, ids)
     engine.step("named_ids", has_roster=run.request.roster is not None)
     engine.map("named_ids", with_folded_ids, "folded_ids")
-
-
-def require_unchanged(run: LogRun) -> None:
-    """Refuse a log that is not any more what the release was named after."""
-    if run.release_id not in release_ids_of(run.request, run.home):
-        raise BadInput(
-            f"{run.request.log} or its roster changed while it was read; run again when it is "
-            "complete. Nobody was charged."
-        )
 
 
 def load_members(engine: DuckDBEngine, run: LogRun, ids: Mapping[str, str]) -> None:

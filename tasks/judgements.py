@@ -2,8 +2,10 @@
 
 A gate's limits are parameters. Whoever may ask as often as they like, and stop before anybody is
 charged, finds out a share of the raw log to any number of digits. So every question is put on
-record before its answer is known, and those that no release follows are counted and limited for
-each epoch. The rows say what was asked, never what was answered.
+record before its answer is known, and those that no draw follows are counted and limited: for each
+epoch's name, whatever the log, and for each log, whatever it is called. A log without times may be
+given to any epoch, and unreadable rows are judged among all rows of a file, so that other names
+would ask the same again. The rows say what was asked, never what was answered.
 """
 
 import hashlib
@@ -18,11 +20,11 @@ from tasks.ledger_rules import ONCE_ATTEMPT, Entry, Kind
 from tasks.log_files import BadInput
 from tasks.policy import current_policy
 from tasks.refusals import BudgetRefused
-from tasks.run import LogRun, live_reservations
+from tasks.run import LogRun, log_id_of, slot_of
 
 # What is asked of a log before its gate is: whether it can be read at all.
 READING = "reading"
-_KINDS = (Kind.JUDGED, Kind.RESERVED, Kind.VOIDED, Kind.POLICY)
+_KINDS = (Kind.JUDGED, Kind.RESERVED, Kind.DRAWN, Kind.POLICY)
 _FROM_THE_BEGINNING = Head(0, GENESIS)
 
 
@@ -35,6 +37,7 @@ def record_judgement(run: LogRun, suite: str, limits: Mapping[str, float] = {}) 
         "release_id": run.release_id,
         "product": run.request.product,
         "epoch": run.request.epoch,
+        "log": log_id_of(run),
         "suite": suite,
         "limits": {name: float(value).hex() for name, value in sorted(limits.items())},
     }
@@ -67,35 +70,38 @@ def judged_reading(run: LogRun) -> Iterator[None]:
 
 def _require_few(run: LogRun, rows: list[Entry]) -> None:
     most, epoch = current_policy(rows).max_refusals, run.request.epoch
-    if count_fruitless(rows, epoch) >= most:
-        raise BudgetRefused(
-            f"logs of epoch {epoch} were judged {most} times without a release that followed, and "
-            "every verdict tells something about people's data that no noise hides. The log was "
-            "not judged. `hybriddp ledger policy --max-refusals N` allows more, on record."
-        )
+    for whose, pot, value in (
+        (f"logs of epoch {epoch} were", "epoch", epoch),
+        ("this log was, under any epoch's name,", "log", log_id_of(run)),
+    ):
+        if count_fruitless(rows, pot, value) >= most:
+            raise BudgetRefused(
+                f"{whose} judged {most} times without a draw that followed, and every verdict "
+                "tells something about people's data that no noise hides. The log was not "
+                "judged. `hybriddp ledger policy --max-refusals N` allows more, on record."
+            )
 
 
-def count_fruitless(rows: list[Entry], epoch: str) -> int:
-    """Count the verdicts of an epoch that no release followed.
+def count_fruitless(rows: list[Entry], pot: str, value: str) -> int:
+    """Count the verdicts on an `epoch`, or on a `log`, that no draw followed.
 
-    A release takes one verdict; all others of the same log were asked for something else. A
-    reservation that was given back is none.
+    A release takes one verdict as soon as it has drawn, and so left a measurement behind; one that
+    was reserved only takes none. Of several releases of one product, epoch and locale one does.
     """
-    asked = [row.payload for row in rows if row.kind is Kind.JUDGED]
+    asked = [e.payload for e in rows if e.kind is Kind.JUDGED and e.payload.get(pot) == value]
     reading, judging = (
         Counter(
             payload["release_id"]
             for payload in asked
-            if payload["epoch"] == epoch and (payload["suite"] == READING) is is_reading
+            if (payload["suite"] == READING) is is_reading
         )
         for is_reading in (True, False)
     )
-    reserved = {row.release_id for row in live_reservations(rows)}
     # Who sees the gate's verdict knows that the log could be read.
-    return sum(
-        max(reading[release_id], judging[release_id]) - (release_id in reserved)
-        for release_id in reading | judging
-    )
+    n_asked = reading | judging
+    drawn = {row.release_id for row in rows if row.kind is Kind.DRAWN} & n_asked.keys()
+    slots = {slot_of(e) for e in rows if e.kind is Kind.RESERVED and e.release_id in drawn}
+    return n_asked.total() - len(slots)
 
 
 def _is_new(run: LogRun, suite: str, rows: list[Entry]) -> bool:

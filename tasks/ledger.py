@@ -27,7 +27,14 @@ from tasks.ledger_chain import (
     row_hash,
 )
 from tasks.ledger_file import connect, is_writable, named_damage
-from tasks.ledger_rows import SCHEMA, has_head, read_attempt, read_head, read_rows
+from tasks.ledger_rows import (
+    SCHEMA,
+    has_head,
+    read_attempt,
+    read_head,
+    read_rows,
+    require_indexed,
+)
 from tasks.ledger_rules import ONCE, ONCE_ATTEMPT, RULES, Attempt, Entry, Kind
 
 __all__ = [
@@ -194,7 +201,11 @@ class Ledger:
             return [attempt for (attempt,) in rows]
 
     def extend(self, chain: Chain) -> Chain:
-        """Check the rows behind those that the chain holds; raise LedgerCorrupt."""
+        """Check the rows behind those that the chain holds; raise LedgerCorrupt.
+
+        Whoever begins anew also sees that the indexes agree with the rows.
+        """
+        is_new = chain.head.seq == 0
         with self._connect() as connection:
             rows = connection.execute(
                 "select * from entries where seq > ? order by seq", (chain.head.seq,)
@@ -204,6 +215,8 @@ class Ledger:
             if n_before:
                 raise LedgerCorrupt("the ledger begins before its first row; restore a backup.")
             chain.extend(rows)
+            if is_new:
+                require_indexed(connection)
         return chain
 
     def verify(self, published_heads: Iterable[Head] = ()) -> Head:

@@ -49,11 +49,16 @@ def row_hash(row: RawRow | tuple[Any, ...]) -> str:
     seq, at, kind, release_id, attempt, draw, payload, previous = row[:8]
     text = json.dumps
     # Written by hand, because a ledger of years has half a million rows to check.
-    spelt = (
-        f'{{"at":{text(at)},"attempt":{text(attempt)},"draw":{text(draw)},"kind":{text(kind)},'
-        f'"payload":{payload},"previous":{text(previous)},"release_id":{text(release_id)},'
-        f'"seq":{text(seq)}}}'
-    )
+    try:
+        spelt = (
+            f'{{"at":{text(at)},"attempt":{text(attempt)},"draw":{text(draw)},"kind":{text(kind)},'
+            f'"payload":{payload},"previous":{text(previous)},"release_id":{text(release_id)},'
+            f'"seq":{text(seq)}}}'
+        )
+    except TypeError:  # a text that became bytes
+        raise LedgerCorrupt(
+            f"row {seq} of the ledger holds a value of another type; restore the newest backup."
+        ) from None
     return hashlib.sha256(spelt.encode()).hexdigest()
 
 

@@ -49,6 +49,10 @@ def named_damage(path: Path) -> Iterator[None]:
             raise LedgerError(
                 f"{path} cannot be opened or written; check its folder, its mode and the disk."
             ) from None
-        raise LedgerCorrupt(
-            f"{path} is damaged or is no ledger; restore it from the newest backup."
-        ) from None
+        raise _damaged(path) from None
+    except UnicodeDecodeError:  # SQLite's own words about damage may quote it
+        raise _damaged(path) from None
+
+
+def _damaged(path: Path) -> LedgerCorrupt:
+    return LedgerCorrupt(f"{path} is damaged or is no ledger; restore it from the newest backup.")

@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Iterable
 
-from tasks.ledger_chain import GENESIS, Head, entry_of
+from tasks.ledger_chain import GENESIS, Head, LedgerCorrupt, entry_of
 from tasks.ledger_rules import Attempt, Entry, Kind
 
 SCHEMA = """
@@ -36,6 +36,19 @@ def read_rows(connection: sqlite3.Connection, since: int, kinds: Iterable[Kind])
         f"select * from entries where seq > ? {of_these} order by seq", (since, *wanted)
     )
     return [entry_of(row) for row in rows]
+
+
+def require_indexed(connection: sqlite3.Connection) -> None:
+    """See that the indexes hold what the table holds: states are read through them.
+
+    The chain covers the table only. An index that misses a row would let a draw start again.
+    """
+    [(found,)] = connection.execute("pragma integrity_check(1)")  # quick_check compares nothing
+    if found != "ok":
+        raise LedgerCorrupt(
+            "the rows of the ledger are whole, but the index that finds them is not, so nobody "
+            "can tell what was drawn; restore the ledger from its newest backup."
+        )
 
 
 def has_head(connection: sqlite3.Connection, head: Head) -> bool:

@@ -16,6 +16,8 @@ from tasks.epochs import LAST, Epoch
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$")]
 Share = Annotated[float, Field(gt=0, lt=1)]
 
+# What lies in the public zone beside the products' folders.
+RESERVED_NAMES = ("collections",)
 TIMES_CHECKED, TIMES_MISSING = "checked", "not in the log"
 
 
@@ -83,6 +85,15 @@ class LogRequest(Form):
     pay_again: bool = Field(
         False, description="Pay for another release of an epoch that has one already."
     )
+
+    @field_validator("product")
+    @classmethod
+    def _product_is_free(cls, name: str) -> str:
+        if name in RESERVED_NAMES:
+            raise ValueError(
+                f"{name} is the folder of packages for devices; give the product another name"
+            )
+        return name
 
     @field_validator("epoch")
     @classmethod

@@ -10,11 +10,11 @@ from tasks.cohorts import hex_below, keyed_accounts, rotation_limits
 from tasks.engine import DuckDBEngine, open_warehouse
 from tasks.home import write_whole
 from tasks.ingest import judge_log as judge_metrics
-from tasks.ingest import load_log, require_unchanged, unread_warehouse
+from tasks.ingest import load_log, unread_warehouse
 from tasks.log_files import BadInput
 from tasks.number_request import COUNT, NumbersRequest
 from tasks.quality import Verdict
-from tasks.run import LogRun
+from tasks.run import LogRun, require_unchanged
 from tasks.spending import sealed_file
 
 # What the key is called if there is only one.

@@ -62,7 +62,7 @@ class Policy:
 
     cap: Charge = Charge(12 * EPSILON_UNITS, DELTA_UNITS // 10_000)
     window_days: int | None = None
-    max_refusals: int = MAX_REFUSALS  # verdicts on raw logs that no release follows, each epoch
+    max_refusals: int = MAX_REFUSALS  # verdicts that no draw follows, each epoch and log
 
     @classmethod
     def of(
@@ -88,10 +88,10 @@ class Policy:
             "leave it out for a cap for life",
         )
         require(
-            0 <= max_refusals < 2**31,
-            "max_refusals must be a whole number of at least 0",
+            1 <= max_refusals < 2**31,  # without a question no log could be judged
+            "max_refusals must be a whole number of at least 1",
             max_refusals,
-            f"{MAX_REFUSALS} is the default",
+            f"with 0 no log could be judged, and {MAX_REFUSALS} is the default",
         )
         # A cap is rounded down: the sum of charges never exceeds what was typed.
         cap = Charge(int(exact_epsilon * EPSILON_UNITS), int(exact_delta * DELTA_UNITS))

@@ -41,4 +41,4 @@ def _allows_more(new: Policy, promised: Policy) -> bool:
 
 def _words(policy: Policy) -> str:
     window = f"any {policy.window_days} days" if policy.window_days else "a lifetime"
-    return f"{policy.cap} over {window}, {policy.max_refusals} fruitless verdicts an epoch"
+    return f"{policy.cap} over {window}, {policy.max_refusals} fruitless verdicts an epoch or log"

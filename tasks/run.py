@@ -20,6 +20,8 @@ from tasks.request import ReleaseRequest
 
 _ID_DIGITS = 32
 SHOWN_DIGITS = 8
+# The keyed digest of the log behind every id that this process has made.
+_LOG_IDS: dict[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -169,7 +171,7 @@ def find_attempt(request: LogRequest, home: Home) -> tuple[str, int]:
 
 
 def _has_reservation(request: LogRequest, entries: list[Entry]) -> bool:
-    return any(e.kind is Kind.RESERVED and _slot(e) == _wanted(request) for e in entries)
+    return any(e.kind is Kind.RESERVED and slot_of(e) == _wanted(request) for e in entries)
 
 
 def _known_id(request: LogRequest, home: Home, ledger: Ledger) -> str:
@@ -194,14 +196,14 @@ def release_ids_of(request: LogRequest, home: Home) -> tuple[str, str]:
     """
     roster, texts = roster_source(request), [c for c in request.first_columns.values() if c]
     log = inspect(request.log, texts, "log", numbers=request.number_columns)
-    parameters = request.measurement_parameters()
+    digest, parameters = log.digest().hex(), request.measurement_parameters()
     identity: dict[str, Any] = {
         "product": request.product,
         "epoch": request.epoch,
         "locale": request.locale,
         "parameters": parameters,
         "columns": request.columns.model_dump(),
-        "log": log.digest().hex(),
+        "log": digest,
         "roster": roster.digest().hex() if roster else None,
     }
     first = identity | {
@@ -210,7 +212,29 @@ def release_ids_of(request: LogRequest, home: Home) -> tuple[str, str]:
     }
     key = Keyring.open(home).release
     current_id, first_id = (key.digest(canonical_json(i))[:_ID_DIGITS] for i in (identity, first))
+    _LOG_IDS[current_id] = _LOG_IDS[first_id] = key.digest(canonical_json({"log": digest}))[
+        :_ID_DIGITS
+    ]
     return current_id, first_id
+
+
+def log_id_of(run: LogRun) -> str:
+    """Return the keyed digest of the log's content, whatever is asked of it; it is in the ledger.
+
+    An id holds its log's digest, so what was read once for an id is not read again.
+    """
+    if run.release_id not in _LOG_IDS:
+        require_unchanged(run)
+    return _LOG_IDS[run.release_id]
+
+
+def require_unchanged(run: LogRun) -> None:
+    """Refuse a log that is not any more what the release was named after."""
+    if run.release_id not in release_ids_of(run.request, run.home):
+        raise BadInput(
+            f"{run.request.log} or its roster changed while it was read; run again when it is "
+            "complete. Nobody was charged."
+        )
 
 
 def _attempt_of(ledger: Ledger, release_id: str, request: LogRequest) -> int:
@@ -243,7 +267,7 @@ def _attempt_of(ledger: Ledger, release_id: str, request: LogRequest) -> int:
 def require_free_epoch(request: LogRequest, release_id: str, entries: list[Entry]) -> None:
     """Refuse to pay unasked for an epoch that another release was paid for."""
     for entry in live_reservations(entries):
-        is_same = _slot(entry) == _wanted(request)
+        is_same = slot_of(entry) == _wanted(request)
         if is_same and entry.release_id != release_id and not request.pay_again:
             raise BudgetRefused(
                 f"epoch {request.epoch} of {request.product}/{request.locale} has release "
@@ -262,7 +286,8 @@ def _wanted(request: LogRequest) -> tuple[str, ...]:
     return (request.product, request.epoch, request.locale)
 
 
-def _slot(reservation: Entry) -> tuple[str, ...]:
+def slot_of(reservation: Entry) -> tuple[str, ...]:
+    """Return what a release was reserved for: the product, the epoch and the locale."""
     return tuple(reservation.payload[name] for name in ("product", "epoch", "locale"))
 
 

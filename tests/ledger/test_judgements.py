@@ -1,8 +1,9 @@
-"""A gate's verdict is a row before anybody knows it, and an epoch has few that lead to nothing."""
+"""A gate's verdict is a row before anybody knows it; an epoch and a log have few for nothing."""
 
 import pytest
 
 import tasks.ingest
+import tasks.run
 from tasks.cohorts import choose_cohorts
 from tasks.ingest import ingest, judge_log
 from tasks.judgements import count_fruitless
@@ -10,6 +11,7 @@ from tasks.ledger import Ledger
 from tasks.ledger_check import check_ledger
 from tasks.ledger_rules import Kind
 from tasks.log_files import BadInput
+from tasks.log_request import LogColumns
 from tasks.policy import Policy, set_policy
 from tasks.quality import GateRefused, Result, Verdict
 from tasks.refusals import BudgetRefused
@@ -39,7 +41,7 @@ def judged(home):
 
 
 def n_fruitless(home, epoch=EPOCH):
-    return count_fruitless(Ledger(home.ledger).entries(), epoch)
+    return count_fruitless(Ledger(home.ledger).entries(), "epoch", epoch)
 
 
 def ask(home, log, share, epoch=EPOCH, **settings):
@@ -48,6 +50,18 @@ def ask(home, log, share, epoch=EPOCH, **settings):
     ingest(run)
     judge_log(run)
     return run
+
+
+def pay(run):
+    choose_cohorts(run)
+    reserve(run)
+    return run
+
+
+def draw(run):
+    """Put on record that one draw of a release was made."""
+    for kind in (Kind.DRAW_STARTED, Kind.DRAWN):
+        run.ledger.append(kind, run.release_id, run.attempt, {}, draw="S")
 
 
 @pytest.mark.parametrize("verdict", [REFUSED, Verdict("waived", (Result("any", (), True, "it"),))])
@@ -82,7 +96,7 @@ def test_rows_hold_what_was_asked_and_nothing_that_was_answered(home, log, monke
     waive_gates(monkeypatch.setattr)
     ask(home, log, 0.25)
     [row] = judged(home)
-    assert set(row) == {"release_id", "product", "epoch", "suite", "limits"}
+    assert set(row) == {"release_id", "product", "epoch", "log", "suite", "limits"}
     assert row["limits"]["max_bad_row_share"] == (0.25).hex()
     assert set(row["limits"]) == {
         "max_bad_row_share", "max_outside_epoch_share", "max_alike_id_share",
@@ -101,15 +115,98 @@ def test_another_log_product_or_parameter_is_asked_on_the_same_account(home, tmp
     ask(home, last, 0.01, epoch="2026-W41")
 
 
-def test_a_release_takes_one_verdict_and_gives_it_back_if_it_is_voided(home, log, monkeypatch):
+def test_a_release_takes_one_verdict_once_it_has_drawn(home, log, monkeypatch):
     waive_gates(monkeypatch.setattr)
     for share in (0.01, 0.02):
         run = ask(home, log, share)
-    choose_cohorts(run)
-    reserve(run)
-    assert n_fruitless(home) == 1, "of two verdicts one led to a release"
+    pay(run)
     void_reservation(home, run.release_id)
+    run = pay(ask(home, log, 0.02))
+    assert n_fruitless(home) == 2, "a reservation alone leaves nothing behind"
+    draw(run)
+    assert n_fruitless(home) == 1, "of two verdicts one led to a release"
+    draw(pay(ask(home, log, 0.01, epsilon=0.5, pay_again=True)))
+    assert n_fruitless(home) == 2, "an epoch's list takes one, however often it is paid for"
+    draw(pay(ask(home, log, 0.01, epsilon=0.5, locale="en-US")))
     assert n_fruitless(home) == 2
+
+
+def test_a_reservation_that_is_never_drawn_buys_no_question(home, log, monkeypatch):
+    waive_gates(monkeypatch.setattr)
+
+    def ask_and_stop_after_paying(number):
+        tiny = {"epsilon": 0.001 + number * 1e-6, "delta": 1e-12}
+        pay(ask(home, log, 0.01 * number, **tiny, pay_again=True))
+
+    for number in range(1, 4):
+        ask_and_stop_after_paying(number)
+    with pytest.raises(BudgetRefused, match="logs of epoch 2026-W40 were judged 3 times"):
+        ask_and_stop_after_paying(4)
+
+
+@pytest.mark.parametrize(
+    ("time", "year"),
+    [(None, 2026), ("QueryTime", 1999)],
+    ids=["a log without times fits any epoch", "unreadable rows are in every week without rows"],
+)
+def test_the_same_log_under_another_epochs_name_is_asked_on_the_same_account(
+    home, log, tmp_path, monkeypatch, time, year
+):
+    waive_gates(monkeypatch.setattr)
+    with log.open("a") as more:
+        more.write("x\tq\tnever\t1\thttp://a.com\t0\n")
+    columns = LogColumns(time=time)
+    for week in range(1, 4):
+        ask(home, log, 0.01 * week, epoch=f"{year}-W0{week}", columns=columns)
+    copy = log.rename(tmp_path / "another-name.tsv")
+    for settings in ({}, {"product": "other"}, {"epsilon": 2.0}):
+        with pytest.raises(BudgetRefused, match=r"this log was, .* judged 3 times"):
+            ask(home, copy, 0.05, epoch=f"{year}-W04", columns=columns, **settings)
+    assert len({row["log"] for row in judged(home)}) == 1
+
+
+def test_years_of_one_log_are_released_week_by_week(home, log, monkeypatch):
+    """Each week asks once and draws once, so neither the log nor an epoch runs out."""
+    waive_gates(monkeypatch.setattr)
+    for week in range(40, 45):
+        draw(pay(ask(home, log, 0.01, epoch=f"2026-W{week}", epsilon=0.5)))
+        assert n_fruitless(home, f"2026-W{week}") == 0
+
+
+def test_a_row_without_a_log_counts_for_its_epoch(home, log, monkeypatch):
+    waive_gates(monkeypatch.setattr)
+    ask(home, log, 0.01)
+    for number in range(2):
+        row = judged(home)[0] | {"release_id": f"{number:032x}"}
+        del row["log"]
+        Ledger(home.ledger).append(Kind.JUDGED, "", 0, row, draw=f"{number:032x}")
+    with pytest.raises(BudgetRefused, match="judged 3 times"):
+        ask(home, log, 0.02)
+    ask(home, log, 0.02, epoch="2026-W41")
+
+
+def test_the_log_is_not_read_once_more_for_its_row(home, log, monkeypatch):
+    """Nor taken for what it was, if it changed: what was judged is what its id names."""
+    waive_gates(monkeypatch.setattr)
+    run = identify(request_for(log, epoch=EPOCH), home)
+    ingest(run)
+    monkeypatch.setattr(tasks.run, "release_ids_of", None)  # calling it would fail
+    judge_log(run)
+    assert len(judged(home)) == 1
+
+
+def test_a_process_that_did_not_name_the_release_finds_the_same_log(home, log, monkeypatch):
+    waive_gates(monkeypatch.setattr)
+    first = ask(home, log, 0.01)
+    monkeypatch.setattr(tasks.run, "_LOG_IDS", {})
+    ask(home, log, 0.02)
+    monkeypatch.setattr(tasks.run, "_LOG_IDS", {})
+    judge_log(first)
+    assert len({row["log"] for row in judged(home)}) == 1
+    monkeypatch.setattr(tasks.run, "_LOG_IDS", {})
+    log.write_text(log.read_text() + "\n")
+    with pytest.raises(BadInput, match="changed while it was read"):
+        judge_log(first)
 
 
 def test_a_log_that_cannot_be_read_is_a_verdict_too(home, tmp_path):

@@ -57,6 +57,13 @@ def test_a_policy_that_makes_no_sense_is_refused(epsilon, delta, days, name):
         Policy.of(epsilon, delta, days)
 
 
+def test_a_policy_without_any_verdict_is_refused():
+    """No log could be judged, so nothing could be released."""
+    with pytest.raises(InvalidParameter, match=r"max_refusals must be .* at least 1.*got 0"):
+        Policy().changed(None, None, None, 0)
+    assert Policy().changed(None, None, None, 1).max_refusals == 1
+
+
 def test_the_longest_window_still_has_a_beginning():
     assert Policy.of(12, 1e-4, 36_525).window_start(NOW).year == 1926
 

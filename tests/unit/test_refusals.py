@@ -63,6 +63,16 @@ def test_settings_at_fault_are_named_in_plain_words(form, settings, words):
     assert not [raw for raw in RAW if raw in said]
 
 
+@pytest.mark.parametrize("form", [ReleaseRequest, ZealousRequest, MeanRequest, KMeansRequest])
+def test_no_product_takes_the_folder_of_the_packages(form):
+    """`public/collections/all` would lie among the packages that devices fetch."""
+    own = {"column": "a", "upper": 1, "points": [{"column": "a", "upper": 1}]}
+    settings = LOG | {name: own[name] for name in own if name in form.model_fields}
+    with pytest.raises(ValidationError) as raised:
+        form.model_validate(settings | {"product": "collections"})
+    assert "collections is the folder of packages for devices" in fields_at_fault(raised.value)
+
+
 def test_prefects_page_names_the_forms_fields():
     said = in_the_forms_words("pay with --new-attempt, or (--pay-again); a well-known x -- y.")
     assert said == "pay with new_attempt, or (pay_again); a well-known x -- y."
