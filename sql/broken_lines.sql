@@ -1,14 +1,17 @@
 -- Grain: one row for each line of the log that the reader could not split into its columns.
--- The person is read off all the same: membership is decided before any row is judged.
+-- The person is read off all the same, for membership is decided before any row is judged; but only
+-- if their column is the file's first: a delimiter that somebody typed into a text before it would
+-- put any word into its place. Else the line is nobody's.
 with named as (
     select
         file_id,
         line,
         lower(min(cast(error_type as varchar))) as reason,
         -- $field matches one column with the delimiter behind it.
-        trim(
-            regexp_extract_all(any_value(csv_line) || $delimiter, $field, 1)[$person_position], ' '
-        ) as field
+        case
+            when $is_person_first
+                then trim(regexp_extract_all(any_value(csv_line) || $delimiter, $field, 1)[1], ' ')
+        end as field
     from raw_log_errors
     group by file_id, line
 ),

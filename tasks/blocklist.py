@@ -1,5 +1,6 @@
 """Queries that are never published, whatever people search for."""
 
+import unicodedata
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -23,11 +24,31 @@ def blocked_queries(
 
 
 def read_blocklist(path: Path | None) -> frozenset[str]:
-    """Read the queries that are never published, one a line, normalised like any query."""
+    """Read the queries that are never published, one a line, normalised like any query.
+
+    A character that no editor shows would leave a query unblocked, so a line counts with those
+    around it and without.
+    """
     if path is None:
         return frozenset()
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError):
+        lines = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise BadInput(f"{path}, line {line}: it is not UTF-8; save the blocklist so.") from None
+    except OSError:
         raise BadInput(f"{path} cannot be read as a blocklist; write one query a line.") from None
-    return frozenset(filter(None, map(normalise_query, lines)))
+    if "\r" in lines.removesuffix("\r") or "\0" in lines:
+        raise BadInput(
+            f"{path} holds carriage returns or zero bytes inside of lines, so nobody knows what "
+            "its queries are; save it as UTF-8 with a line feed behind every query."
+        )
+    # Not splitlines(): a query may hold what Unicode takes for line ends, and means a space.
+    typed = lines.split("\n")
+    return frozenset(filter(None, map(normalise_query, [*typed, *map(_without_unseen, typed)])))
+
+
+def _without_unseen(line: str) -> str:
+    """Return a line without white space and characters of no width around it."""
+    unseen = {c for c in line if c.isspace() or unicodedata.category(c) == "Cf"}
+    return line.strip("".join(unseen))

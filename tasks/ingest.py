@@ -87,7 +87,7 @@ def load_log(
                 delimiter=DELIMITERS[source.dialect],
                 quote=QUOTES[source.dialect],
                 field=FIELDS[source.dialect],
-                person_position=source.columns.index(run.request.columns.person) + 1,
+                is_person_first=source.columns[0] == run.request.columns.person,
                 **ids,
             )
     engine.step("rejects")

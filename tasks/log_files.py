@@ -87,6 +87,8 @@ def inspect(path: Path, texts: Iterable[str], what: str, numbers: Iterable[str] 
             )
         if columns != headers[files[0]]:
             raise BadInput(f"{file} has other columns than {files[0].name}; load them separately.")
+    if dialect == "parquet":
+        _require_same_types(files, wanted)
     return Source(files, dialect, headers[files[0]])
 
 
@@ -168,11 +170,15 @@ def _columns(file: Path, dialect: str, texts: tuple[str, ...], what: str) -> tup
         raise BadInput(f"{file} has a first line that is not CSV.") from None
 
 
-def _parquet_columns(file: Path, texts: tuple[str, ...]) -> tuple[str, ...]:
+def _parquet_schema(file: Path) -> pa.Schema:
     try:
-        schema = pq.read_schema(file)
+        return pq.read_schema(file)
     except (pa.ArrowException, OSError):
         raise BadInput(f"{file} is not a Parquet file, or is damaged.") from None
+
+
+def _parquet_columns(file: Path, texts: tuple[str, ...]) -> tuple[str, ...]:
+    schema = _parquet_schema(file)
     for field in schema:
         if field.name in texts and not _is_plain(field.type):
             raise BadInput(
@@ -180,6 +186,24 @@ def _parquet_columns(file: Path, texts: tuple[str, ...]) -> tuple[str, ...]:
                 "write it as text, or as whole numbers."
             )
     return tuple(schema.names)
+
+
+def _require_same_types(files: tuple[Path, ...], wanted: Iterable[str]) -> None:
+    """Refuse files of different types: DuckDB casts all of them to those of the first file.
+
+    The texts 0142 and 142.4 would become the person 142, and a time would lose its zone.
+    """
+    first = _parquet_schema(files[0])
+    for file in files[1:]:
+        schema = _parquet_schema(file)
+        for column in wanted:
+            one, other = first.field(column).type, schema.field(column).type
+            if one != other:
+                raise BadInput(
+                    f"{file} holds {column} as {other}, but {files[0].name} as {one}, so equal "
+                    "values could differ and different ones be equal; write that column with one "
+                    "type in all files."
+                )
 
 
 def _is_plain(kind: pa.DataType) -> bool:

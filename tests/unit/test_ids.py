@@ -63,7 +63,7 @@ def in_duckdb(texts, form):
             delimiter=DELIMITERS["tsv"],
             quote=QUOTES["tsv"],
             field=FIELDS["tsv"],
-            person_position=1,
+            is_person_first=True,
             **ids,
         )
         connection.execute("create table in_order as select * from broken_lines order by line")

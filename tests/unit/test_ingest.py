@@ -266,6 +266,17 @@ def test_bad_rows_are_left_out_with_their_reasons_and_name_members(make_run, pla
     assert sum(group_sizes(run).values()) == sum(sizes.values()) + len(BAD_LINES)
 
 
+@pytest.mark.parametrize("name", ["log.tsv", "log.csv"])
+def test_what_is_typed_before_the_id_makes_nobody_a_member(make_run, plain, name):
+    """A delimiter in a query shifts the columns behind it, so that any word stands for the id."""
+    header, *rows = [(q, p, t, r, u) for p, q, t, r, u in [NAMES, *ROWS]]
+    forged = ("typed", "victim", PEOPLE[0], TIME, "1", "http://a")
+    log = {"log.tsv": tsv, "log.csv": csv_text}[name]([*rows, forged], header)
+    run = up_to_the_charge(make_run({name: log}, max_bad_row_share=0.1))
+    assert [row["reason"] for row in rows_of(run, "rejects")] == ["too many columns"]
+    assert (records(run), group_sizes(run)) == plain
+
+
 @pytest.mark.parametrize("reason", ["missing columns", "zero byte", "not a time"])
 def test_too_many_bad_rows_stop_the_release_before_any_charge(refusal, reason):
     """One of 61 is more than the one in a hundred that is the limit by default."""

@@ -2,7 +2,9 @@
 
 import errno
 import gzip
+import itertools
 import os
+import re
 import traceback
 from pathlib import Path
 
@@ -130,6 +132,45 @@ def test_folder_is_read_in_the_order_of_names_without_markers(tmp_path):
 )
 def test_folders_that_are_no_log(tmp_path, files, said):
     assert said in refusal(write(tmp_path / "log", files))
+
+
+TYPES = {
+    "whole": pa.array([142]),
+    "small": pa.array([142], pa.int32()),
+    "text": pa.array(["0142"]),
+    "coded": pa.array(["0142"]).dictionary_encode(),
+    "bool": pa.array([True]),
+    "nulls": pa.nulls(1),
+    "time": pa.array([0], pa.timestamp("us")),
+    "zoned": pa.array([0], pa.timestamp("us", "UTC")),
+    "date": pa.array([0], pa.date32()),
+}
+
+
+@pytest.mark.parametrize("what", ["log", "roster"])
+@pytest.mark.parametrize(("one", "other"), [*itertools.permutations(TYPES, 2)])
+def test_parquet_files_have_the_same_types(tmp_path, what, one, other):
+    """DuckDB would cast the later files: 0142 and 142.4 would be the person 142."""
+    parts = {"a.parquet": one, "b.parquet": one, "c.parquet": other}
+    files = {name: parquet_bytes(person=TYPES[kind], x=[1]) for name, kind in parts.items()}
+    folder = write(tmp_path / what, files)
+    types = f"holds person as {TYPES[other].type}, but a.parquet as {TYPES[one].type}, so"
+    with pytest.raises(BadInput, match=re.escape(f"{folder / 'c.parquet'} {types}")):
+        inspect(folder, ("person",), what)
+    (folder / "c.parquet").unlink()
+    assert len(inspect(folder, ("person",), what).files) == 2
+
+
+def test_numbers_have_the_same_type_and_what_nobody_reads_may_differ(tmp_path):
+    """The number 0.4 after whole numbers would be 0."""
+    files = {
+        "a.parquet": parquet_bytes(p=["a"], n=[3]),
+        "b.parquet": parquet_bytes(p=["b"], n=[0.4]),
+    }
+    folder = write(tmp_path / "log", files)
+    with pytest.raises(BadInput, match=r"b\.parquet holds n as double, but a\.parquet as int64"):
+        inspect(folder, ("p",), "log", numbers=("n",))
+    assert inspect(folder, ("p",), "log").columns == ("p", "n")
 
 
 def test_what_is_not_there(tmp_path):
