@@ -31,6 +31,7 @@ from tasks.refusals import BudgetRefused
 from tasks.run import Release
 from tasks.standing import Standing, folder_name
 from tasks.takedown import bury, notice_of
+from tasks.witnesses import verified_head
 
 # What somebody has signed off in this process, to be published next.
 _approved: dict[tuple[Path, str, int], Mapping[str, Any]] = {}
@@ -83,6 +84,7 @@ def withhold(release: Release, reason: str) -> None:
 def withdraw(release: Release, reason: str) -> list[Path]:
     """Take every publication of a release down, for good; return their folders."""
     with release.home.locked("shelf"):
+        verified_head(release.home)
         if not release.state.has(Kind.WITHDRAWN):
             facts = {"reason": reason, "at": release.ledger.now().isoformat(timespec="seconds")}
             release.ledger.append(Kind.WITHDRAWN, release.release_id, release.attempt, facts)
@@ -95,6 +97,7 @@ def withdraw(release: Release, reason: str) -> list[Path]:
 def changing_the_shelf(release: Release) -> Iterator[None]:
     """Let one process at a time change the shelf; whatever is decided is read inside."""
     with release.home.locked("shelf"):
+        verified_head(release.home)  # a damaged ledger could hide that something was withdrawn
         refuse_closed(release)
         yield
 
