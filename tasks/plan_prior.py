@@ -26,8 +26,8 @@ from tasks.shelf import list_rows, newest_folder
 _PROFILE_SEED = 1
 _READ = ("head_list.jsonl", "trends.jsonl")
 _USUAL_OPTIN = Fraction(1, 20)
-# A list that was made with less holds nothing but noise, and its noise would fill the memory.
-_LEAST_EPSILON = Fraction(1, 1000)
+# A list that was made with less holds nothing but noise, and rehearsing it takes minutes.
+_LEAST_EPSILON = Fraction(1, 100)
 # Probabilities are rounded when they are published.
 _ROUNDING = 1e-3
 # What numbers raise that no release has.
