@@ -18,7 +18,7 @@ from hybriddp.setting import Setting
 from tasks.log_files import BadInput
 from tasks.manifest_form import exact_number, fields, keyed, name, number, scalar, size, whole
 from tasks.notices import refuse_if_taken_down
-from tasks.reading import MAX_FILE_BYTES, Unreadable, is_text, parse_json, read_file
+from tasks.reading import MAX_TABLE_BYTES, Unreadable, is_text, parse_json, read_file
 from tasks.run import read_params
 from tasks.shelf import list_rows, newest_folder
 
@@ -26,6 +26,12 @@ from tasks.shelf import list_rows, newest_folder
 _PROFILE_SEED = 1
 _READ = ("head_list.jsonl", "trends.jsonl")
 _USUAL_OPTIN = Fraction(1, 20)
+# A list that was made with less holds nothing but noise, and rehearsing it takes minutes.
+_LEAST_EPSILON = Fraction(1, 100)
+# Probabilities are rounded when they are published.
+_ROUNDING = 1e-3
+# What numbers raise that no release has.
+_NONSENSE = (ArithmeticError, LookupError, MemoryError, TypeError, ValueError)
 # The fields that a plan reads; `hybriddp verify` judges all of them.
 _USED = fields(
     {
@@ -77,6 +83,16 @@ def from_published(folder: Path, distinct_clicks: float = 1.0) -> PriorSource:
     """Return what a published list suggests, with its own parameters and people."""
     folder = newest_folder(folder)
     manifest = _manifest(folder)
+    try:
+        return _source(folder, manifest, distinct_clicks)
+    except _NONSENSE as error:
+        raise BadInput(
+            f"{folder} says something that no head list says ({type(error).__name__}), so nothing "
+            "can be planned from it; `hybriddp verify` says more."
+        ) from None
+
+
+def _source(folder: Path, manifest: dict[str, Any], distinct_clicks: float) -> PriorSource:
     queries, shares = _queries(folder, manifest)
     if not queries:
         raise BadInput(
@@ -118,6 +134,11 @@ def _terms(folder: Path, manifest: dict[str, Any]) -> tuple[BlenderParams, dict[
         params = read_params(manifest["parameters"])
     except (HybridDPError, TypeError):
         raise BadInput(f"{folder} has a manifest that this version cannot read.") from None
+    if params.budget.epsilon < _LEAST_EPSILON:
+        raise BadInput(
+            f"{folder} was made with an epsilon below {_LEAST_EPSILON}, so it says nothing about "
+            "the next release; plan with --log-profile."
+        )
     return params, people, manifest["parameters"]["rotation"]
 
 
@@ -133,7 +154,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
         raise BadInput(f"{folder} holds no head list; plan from one, or --log-profile.") from None
     for file, digest in signed.items():
         try:
-            data = read_file(folder, file, MAX_FILE_BYTES)
+            data = read_file(folder, file, MAX_TABLE_BYTES)
             is_same = hashlib.sha256(data).hexdigest() == digest
         except Unreadable:
             is_same = False
@@ -155,7 +176,13 @@ def _queries(folder: Path, manifest: dict[str, Any]) -> tuple[list[float], list[
     wildcards = manifest["masses"]["query_wildcards"]
     rows = [row for row in list_rows(folder, "trends") if row["ci_low"] > 0]
     rows.sort(key=lambda row: -row["probability"])
+    total = sum(row["probability"] for row in rows)
+    if total > 1 + _ROUNDING:
+        raise BadInput(
+            f"{folder} lists queries whose probabilities are more than 1 together, as no list "
+            "does; `hybriddp verify` says more."
+        )
     shares = [
         shares_of(urls.get(row["query"], []), wildcards.get(row["query"], 0.0)) for row in rows
     ]
-    return [row["probability"] for row in rows], shares
+    return [row["probability"] / max(total, 1.0) for row in rows], shares

@@ -5,10 +5,12 @@ a manifest names may not lie anywhere else.
 """
 
 import errno
+import io
 import json
 import os
 import re
 import stat
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,11 @@ from hybriddp.errors import HybridDPError
 
 # A manifest, a signature, a key or a pointer is far smaller.
 MAX_SMALL_BYTES = 16 * 2**20
-# The largest data file that is read at all; releases are refused far below it.
+# The largest measurement that is read at all.
 MAX_FILE_BYTES = 2**30
+# The largest file of a published table, and the longest row of one: JSON unpacks to ten times that.
+MAX_TABLE_BYTES = 128 * 2**20
+_MAX_ROW_BYTES = 2**20
 _PLAIN_NAME = re.compile(r"(?!\.{1,2}$)[^/\x00-\x1f\x7f]{1,255}")
 
 
@@ -52,8 +57,11 @@ def read_file(folder: Path, name: str, max_bytes: int = MAX_SMALL_BYTES) -> byte
         os.close(descriptor)
         raise Unreadable(f"{name} in {folder} is no file, but a folder, a pipe or a device.")
     with os.fdopen(descriptor, "rb") as file:
-        data = file.read(max_bytes + 1) if facts.st_size <= max_bytes else None
-    if data is None or len(data) > max_bytes:
+        # Not up to the bound: Python makes room for all that is asked for.
+        data = file.read(facts.st_size + 1) if facts.st_size <= max_bytes else None
+    if data is not None and len(data) > facts.st_size:
+        raise Unreadable(f"{name} in {folder} grows while it is read; try again when it is whole.")
+    if data is None:
         raise Unreadable(f"{name} in {folder} is larger than the {max_bytes} bytes allowed.")
     return data
 
@@ -66,10 +74,14 @@ def parse_json(data: bytes, name: str) -> Any:
         raise Unreadable(f"{name} is not JSON.") from None
 
 
-def parse_rows(data: bytes, name: str) -> list[dict[str, Any]]:
-    """Parse a file of one JSON object a line."""
+def parse_rows(
+    data: bytes, name: str, fits: Callable[[dict[str, Any]], bool] = lambda _: True
+) -> Iterator[dict[str, Any]]:
+    """Parse a file of one JSON object a line, up to the first that does not fit."""
     # Not splitlines() of a text: it may hold characters that Unicode takes for line ends.
-    rows = [parse_json(line, name) for line in data.splitlines()]
-    if not all(isinstance(row, dict) for row in rows):
-        raise Unreadable(f"{name} holds a line that is no row.")
-    return rows
+    lines = io.BytesIO(data)
+    while line := lines.readline(_MAX_ROW_BYTES + 1):
+        row = parse_json(line, name) if len(line) <= _MAX_ROW_BYTES else None
+        if not isinstance(row, dict) or not fits(row):
+            raise Unreadable(f"{name} holds a line that is no row of such a table.")
+        yield row

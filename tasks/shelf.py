@@ -1,5 +1,6 @@
 """What is published: the folders of the public zone, read as any consumer could read them."""
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ from tasks.home import Home
 from tasks.ledger import Head, LedgerCorrupt
 from tasks.notices import NOTICE, refuse_if_taken_down
 from tasks.reading import (
-    MAX_FILE_BYTES,
+    MAX_TABLE_BYTES,
     Unreadable,
     is_plain_name,
     is_text,
@@ -134,46 +135,53 @@ def newest_folder(folder: Path) -> Path:
         raise BadInput(f"{folder} cannot be used: {error}") from None
     if not is_plain_name(name):
         raise BadInput(f"{folder / 'latest.json'} names no release of this folder.")
-    return folder / str(name)
+    release = folder / str(name)
+    if release.is_symlink():
+        raise BadInput(
+            f"{release} is a link, which may lead to anything; name the folder that you mean."
+        )
+    return release
 
 
 def read_rows(folder: Path, name: str) -> list[dict[str, Any]]:
     """Read a published table: `head_list`, `trends` or a histogram."""
+    return list(_fitting_rows(folder, name, lambda _: True))
+
+
+def _fitting_rows(
+    folder: Path, name: str, fits: Callable[[dict[str, Any]], bool]
+) -> Iterator[dict[str, Any]]:
+    """Read a published table row by row, up to the first that does not fit."""
     refuse_if_taken_down(folder)
     file = f"{name}.jsonl"
     try:
-        return parse_rows(read_file(folder, file, MAX_FILE_BYTES), file)
+        yield from parse_rows(read_file(folder, file, MAX_TABLE_BYTES), file, fits)
     except Unreadable as error:
         kind = "a head list" if name in ("head_list", "trends") else f"a histogram of {name}"
         raise BadInput(f"{folder} does not hold {kind}: {error}") from None
 
 
-def list_rows(folder: Path, name: str) -> list[dict[str, Any]]:
+def list_rows(folder: Path, name: str) -> Iterator[dict[str, Any]]:
     """Read `head_list` or `trends`, and see that its rows have what a reader needs."""
-    rows = read_rows(folder, name)
     texts = ("query", "url") if name == "head_list" else ("query",)
-    for row in rows:
+
+    def fits(row: dict[str, Any]) -> bool:
         numbers = [row.get(number, -1) for number in ("probability", "ci_low", "ci_high")]
         is_whole = all(is_text(row.get(text)) for text in texts)
-        if not is_whole or not all(type(n) in (int, float) and 0 <= n <= 1 for n in numbers):
-            raise BadInput(f"{folder}: {name}.jsonl holds a row that is none of a head list.")
-    return rows
+        return is_whole and all(type(n) in (int, float) and 0 <= n <= 1 for n in numbers)
+
+    return _fitting_rows(folder, name, fits)
 
 
 def look_up(folder: Path, prefix: str, limit: int) -> list[dict[str, Any]]:
     """Return the likeliest queries that begin with a prefix, each with its urls."""
     wanted = normalise_query(prefix)
     queries = [row for row in list_rows(folder, "trends") if row["query"].startswith(wanted)]
-    urls: dict[str, list[dict[str, Any]]] = {}
+    urls: dict[str, list[dict[str, Any]]] = {row["query"]: [] for row in queries[:limit]}
     for row in list_rows(folder, "head_list"):
-        urls.setdefault(row["query"], []).append(
-            {"url": row["url"], "probability": row["probability"]}
-        )
+        if row["query"] in urls:
+            urls[row["query"]].append({"url": row["url"], "probability": row["probability"]})
     return [
-        {
-            "query": row["query"],
-            "probability": row["probability"],
-            "urls": urls.get(row["query"], []),
-        }
+        {"query": row["query"], "probability": row["probability"], "urls": urls[row["query"]]}
         for row in queries[:limit]
     ]

@@ -1,7 +1,7 @@
 """Check a published release as a consumer or an auditor would: trust the key, nothing else."""
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -22,12 +22,21 @@ from tasks.manifest import SIGNATURE_BYTES, Words, code_version, manifest_bytes,
 from tasks.manifest_form import Form, misfit
 from tasks.mean_request import STRATEGY as MEAN
 from tasks.measurements import FILES
-from tasks.reading import MAX_FILE_BYTES, Unreadable, parse_json, parse_rows, read_file
+from tasks.reading import (
+    MAX_FILE_BYTES,
+    MAX_TABLE_BYTES,
+    Unreadable,
+    parse_json,
+    parse_rows,
+    read_file,
+)
 from tasks.reading_tables import parse_parquet, parse_twin
 from tasks.takedown import ask_the_ledger, check_notice
 from tasks.zealous_request import STRATEGY as ZEALOUS
 
 _OWN = {"manifest.json", "manifest.sig"}
+# All signed files together; a release is far smaller, and all of it is held in memory.
+_MAX_RELEASE_BYTES = 512 * 2**20
 Tables = Mapping[str, pa.Table]
 # What our own code raises on numbers and texts that no release has.
 _NONSENSE = (
@@ -181,12 +190,23 @@ class _Found:
     def files(self) -> dict[str, bytes]:
         """Every file, with the size and hash that were signed."""
         found = {}
+        self._require_files_of_a_release()
         for name, facts in self.manifest["files"].items():
-            data = read_file(self.folder, name, min(facts["bytes"], MAX_FILE_BYTES))
+            data = read_file(self.folder, name, min(facts["bytes"], MAX_TABLE_BYTES))
             if len(data) != facts["bytes"] or hashlib.sha256(data).hexdigest() != facts["sha256"]:
                 raise _fail(f"{name} is not the file that was signed; get the release again.")
             found[name] = data
         return found
+
+    def _require_files_of_a_release(self) -> None:
+        """See that the manifest lists what this kind of release has, before anything is read."""
+        signed, stems = self.manifest["files"], self.verifier.schemas(self.manifest)
+        known = {"label.md", *(f"{stem}.{form}" for stem in stems for form in ("jsonl", "parquet"))}
+        if set(signed) - known:
+            shown = ", ".join(sorted(set(signed) - known)[:5])
+            raise _fail(f"signed files that no release of this kind has: {shown}.")
+        if sum(facts["bytes"] for facts in signed.values()) > _MAX_RELEASE_BYTES:
+            raise _fail(f"the signed files are larger than {_MAX_RELEASE_BYTES} bytes together.")
 
     def file(self, name: str) -> bytes:
         """Return one of the signed files."""
@@ -210,7 +230,7 @@ class _Found:
         for stem, schema in self.verifier.schemas(self.manifest).items():
             name, twin = f"{stem}.parquet", f"{stem}.jsonl"
             data = self.file(twin)
-            rows = parse_rows(data, twin)
+            rows = list(parse_rows(data, twin, _has_exactly(schema.names)))
             table = parse_twin(self.file(name), name, schema, rows, len(data))
             if table.schema.types != schema.types:
                 raise _fail(f"{name} has other columns than this version knows; update hybriddp.")
@@ -263,6 +283,11 @@ class _Found:
             if not same:
                 raise _fail(f"{name} is not what the measurements give; it was altered.")
         return "the tables are what the noisy measurements give"
+
+
+def _has_exactly(columns: Iterable[str]) -> Callable[[dict[str, Any]], bool]:
+    names = set(columns)
+    return lambda row: row.keys() == names
 
 
 def _words_among(terms: Mapping[str, Any]) -> dict[str, Any]:

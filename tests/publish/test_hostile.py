@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import tracemalloc
 from pathlib import Path
 
 import pyarrow as pa
@@ -81,6 +82,59 @@ def test_a_pointer_that_leads_out_of_the_shelf_is_refused(folder):
         pointer.write_bytes(odd)
         with pytest.raises(BadInput):
             newest_folder(folder.parent)
+
+
+def test_a_pointer_to_a_link_is_refused_and_a_link_that_was_typed_is_not(folder, tmp_path):
+    shelf, typed = folder.parent, tmp_path / "typed"
+    typed.symlink_to(shelf)
+    assert newest_folder(typed) == typed / folder.name
+    typed.unlink()
+    typed.symlink_to(folder)
+    assert newest_folder(typed) == typed
+    (shelf / "x").symlink_to(folder)
+    (shelf / "latest.json").write_text('{"release": "x"}')
+    for arguments in (["search", shelf, "w"], ["verify", shelf]):
+        done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        assert done.exit_code == 2, arguments
+        assert "is a link" in " ".join(done.stderr.split()), arguments
+
+
+@pytest.mark.parametrize("bad", [b"{}\n", b"{},", b"[]\n", b'{"query": [0' + b",0" * 10])
+def test_rows_are_judged_as_they_are_read(tmp_path, bad):
+    """Parsed whole, a file takes up to fifty times its size."""
+    (tmp_path / "trends.jsonl").write_bytes(bad * (2**23 // len(bad)))
+    tracemalloc.start()
+    try:
+        with pytest.raises(BadInput, match=r"is no row of such a table|is not JSON"):
+            look_up(tmp_path, "a", 3)
+        assert tracemalloc.get_traced_memory()[1] < 3 * 2**23
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_table_of_more_than_128_mib_is_not_read(tmp_path):
+    with (tmp_path / "trends.jsonl").open("wb") as file:
+        file.truncate(128 * 2**20 + 1)
+    with pytest.raises(BadInput, match="larger than the 134217728 bytes"):
+        look_up(tmp_path, "a", 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "n_bytes", "words"),
+    [
+        ("film.jsonl", 1, r"no release of this kind has: film\.jsonl"),
+        ("label.md", 2**29, "larger than 536870912 bytes together"),
+        ("label.md", 2**28, "larger than the 134217728 bytes"),
+    ],
+)
+def test_what_is_signed_is_bounded_before_it_is_read(run, folder, key, name, n_bytes, words):
+    manifest = json.loads((folder / "manifest.json").read_bytes())
+    manifest["files"][name] = {"bytes": n_bytes, "sha256": "0" * 64}
+    with (folder / name).open("ab") as file:
+        file.truncate(n_bytes)
+    sign_again(run, folder, {}, manifest)
+    with pytest.raises(VerificationFailed, match=words):
+        verify_release(folder, key)
 
 
 def test_a_file_larger_than_what_was_signed_is_not_read(folder, key, monkeypatch):

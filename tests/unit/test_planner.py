@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 import os
+import shutil
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -30,6 +31,7 @@ from tasks.ledger import Ledger
 from tasks.plan import PlanRequest, make_plan
 from tasks.plan_budget import Cap, plan_budget
 from tasks.plan_page import as_markdown
+from tasks.plan_prior import from_published
 from tasks.policy import Charge, Policy, set_policy
 from tests.homes import new_home
 
@@ -385,6 +387,47 @@ def test_bad_input_exits_2_with_a_reason(arguments, message):
     assert result.exit_code == 2
     assert message in " ".join(result.output.split())
     assert "Traceback" not in result.output
+
+
+def changed(
+    published: Path, folder: Path, epsilon: str, likeliest: float, others: float = 0.002
+) -> Path:
+    """Return a copy of a release whose publisher says something else."""
+    shutil.copytree(published, folder)
+    manifest = json.loads((folder / "manifest.json").read_bytes())
+    manifest["parameters"]["epsilon"] = epsilon
+    manifest["masses"]["query_wildcards"]["q1"] = others
+    rows = [json.loads(line) for line in (folder / "trends.jsonl").read_text().splitlines()]
+    rows[0]["probability"] = likeliest
+    trends = "".join(json.dumps(row) + "\n" for row in rows)
+    (folder / "trends.jsonl").write_text(trends)
+    manifest["files"]["trends.jsonl"]["sha256"] = hashlib.sha256(trends.encode()).hexdigest()
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("facts", "message"),
+    [
+        (("4", 0.999999), "more than 1 together"),
+        (("4", 0.01, -0.00799), "no head list says"),
+        (("1e-9", 0.01), "epsilon below 1/100"),
+        (("9999/1000000", 0.01), "epsilon below 1/100"),
+    ],
+)
+def test_a_strangers_list_that_is_none_is_refused_in_words(published, tmp_path, facts, message):
+    result = run("--previous", changed(published, tmp_path / "odd", *facts))
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.split())
+    assert "unforeseen" not in result.output
+
+
+def test_a_list_may_be_all_searches_and_its_noise_as_large_as_is_allowed(published, tmp_path):
+    others = sum(round(0.01 / rank, 6) for rank in range(2, 16))
+    whole = changed(published, tmp_path / "whole", "4", 1 - others + 1e-5)
+    assert from_published(whole).prior.dust == pytest.approx(0, abs=1e-9)
+    noisy = changed(published, tmp_path / "noisy", "1/100", 0.01)
+    assert from_published(noisy).params.budget.epsilon == Fraction(1, 100)
 
 
 def test_page_for_prefect_is_markdown(published):
