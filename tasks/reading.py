@@ -83,5 +83,7 @@ def parse_rows(
     while line := lines.readline(_MAX_ROW_BYTES + 1):
         row = parse_json(line, name) if len(line) <= _MAX_ROW_BYTES else None
         if not isinstance(row, dict) or not fits(row):
-            raise Unreadable(f"{name} holds a line that is no row of such a table.")
+            raise Unreadable(
+                f"{name} holds a line that is no row of such a table: other columns or values."
+            )
         yield row
