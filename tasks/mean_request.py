@@ -30,7 +30,9 @@ class MeanSettings(Form):
 
     decimals: int = Field(4, ge=0, le=12, description="Decimals of published means.")
     valid_days: int = Field(14, ge=1, le=3_650, description="Days until the release expires.")
-    max_bytes: int = Field(5_000_000, ge=1, description="Largest file that readers will load.")
+    max_bytes: int = Field(
+        5_000_000, ge=1, le=100_000_000, description="Largest file that readers will load."
+    )
     min_agreement: float = Field(
         1e-6,
         ge=0,

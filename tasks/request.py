@@ -32,7 +32,9 @@ class PublishSettings(Form):
 
     decimals: int = Field(6, ge=2, le=12, description="Decimals of published probabilities.")
     valid_days: int = Field(14, ge=1, le=3_650, description="Days until the list expires.")
-    max_bytes: int = Field(5_000_000, ge=1, description="Largest list that browsers will load.")
+    max_bytes: int = Field(
+        5_000_000, ge=1, le=100_000_000, description="Largest list that browsers will load."
+    )
     blocklist: Path | None = Field(
         None, description="File of queries never to publish, one a line."
     )
