@@ -25,7 +25,9 @@ class HistogramSettings(Form):
     """Post-processing settings: they can change without a new charge."""
 
     valid_days: int = Field(14, ge=1, le=3_650, description="Days until the release expires.")
-    max_bytes: int = Field(50_000_000, ge=1, description="Largest file that readers will load.")
+    max_bytes: int = Field(
+        50_000_000, ge=1, le=100_000_000, description="Largest file that readers will load."
+    )
     blocklist: Path | None = Field(
         None, description="File of queries never to publish, one a line."
     )
