@@ -207,7 +207,7 @@ def whole_directory(path: Path) -> Iterator[Path]:
         yield partial
         for file in partial.iterdir():
             with file.open("rb") as opened:
-                os.fchmod(opened.fileno(), modes.file_mode(partial))
+                os.fchmod(opened.fileno(), modes.file_mode(path.parent))
                 os.fsync(opened.fileno())
         partial.chmod(modes.folder_mode(path.parent))
         sync_directory(partial)
