@@ -15,10 +15,14 @@ POPULAR = (("google", "http://google.com"), ("weather", "http://weather.com"))
 
 
 def write_searches(path: Path, n_people: int) -> None:
-    """Two thirds of the people search for the head; the secrets are among the others."""
+    """Two thirds of the people search for the head; the secrets are among the others.
+
+    These click on nothing, but for the secrets: a thousand records of one person each would be
+    named by chance in one of a hundred releases.
+    """
     rows = [HEADER]
     for person in range(n_people):
-        query, url = POPULAR[person % 2] if person % 3 else (f"rare {person}", "http://rare.org")
+        query, url = POPULAR[person % 2] if person % 3 else (f"rare {person}", "")
         rows.append(f"{person}\t{query}\t2026-11-10 10:00:00\t1\t{url}")
     rows.append(f"{SECRETS[2]}\t{SECRETS[0]}\t2026-11-10 10:00:00\t1\t{SECRETS[1]}")
     rows.append(f"{SECRETS[2]}\t{SECRETS[3]}\tnot a time\t1\thttp://x.org")
