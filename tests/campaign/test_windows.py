@@ -12,9 +12,6 @@ from tasks.ledger_check import check_ledger
 from tasks.policy import Policy, set_policy
 from tests.ledger.test_window import PRICE, Curator, clock, home  # noqa: F401 - fixtures
 
-pytestmark = pytest.mark.skipif(
-    os.environ.get("HYPOTHESIS_PROFILE") != "campaign", reason="`make campaign` runs it"
-)
 SEED = os.environ.get("HYBRIDDP_TEST_SEED", "20261116")
 
 

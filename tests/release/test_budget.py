@@ -1,7 +1,7 @@
 """No person spends more than the cap, whatever is released, by whichever product."""
 
 import tempfile
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,7 @@ from tasks.reserve import void_reservation
 from tasks.run import identify
 from tasks.spending import put_spending
 from tests.homes import new_home
+from tests.ledger.clocks import Clock
 from tests.release.support import (
     N_PEOPLE,
     request_by_column,
@@ -37,17 +38,6 @@ ANNE, BOB, CARL, DORA, EVE, FRED, GINA = (bytes([number]) * 16 for number in ran
 PAIRS = {ANNE: "S", BOB: "S", CARL: "T", DORA: "T", EVE: "C", FRED: "C"}
 EPSILON = 4 * EPSILON_UNITS
 DELTA = DELTA_UNITS // 100_000
-
-
-class Clock:
-    """The ledger's clock, to be set by hand."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.moment = datetime(2026, 11, 10, 12, tzinfo=UTC)
-        monkeypatch.setattr(Ledger, "now", lambda _: self.moment)
-
-    def advance(self, **time: int) -> None:
-        self.moment += timedelta(**time)
 
 
 @pytest.fixture
