@@ -45,6 +45,18 @@ __all__ = [
 # How long a writer waits for another one; a ledger transaction takes milliseconds.
 _BUSY_TIMEOUT_SECONDS = 60
 
+# The files that this process has given their table: a release opens the ledger hundreds of times.
+_PREPARED: set[tuple[int, int] | None] = set()
+
+
+def _file_id(path: Path) -> tuple[int, int] | None:
+    """Return which file lies there now; one that is put in its place is another one."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino
+
 
 @dataclass(frozen=True, slots=True)
 class Recheck:
@@ -65,9 +77,11 @@ class Ledger:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._is_read_only = not is_writable(path)
-        if not self._is_read_only:
+        if not self._is_read_only and _file_id(path) not in _PREPARED:
             with self._connect() as connection:
+                connection.execute("pragma journal_mode = wal")  # which the file remembers
                 connection.executescript(SCHEMA)
+            _PREPARED.add(_file_id(path))
 
     @contextmanager
     def _connect(self) -> Iterator[sqlite3.Connection]:
@@ -77,7 +91,6 @@ class Ledger:
             )
             try:
                 if not self._is_read_only:
-                    connection.execute("pragma journal_mode = wal")
                     connection.execute("pragma synchronous = full")
                 yield connection
             finally:

@@ -58,7 +58,8 @@ class Release:
     @property
     def groups(self) -> tuple[str, ...]:
         """The groups that take part, in the order of their draws."""
-        return tuple(g for g in ALL_GROUPS if g in self.reservation["groups"])
+        reserved = self.reservation["groups"]
+        return tuple(group for group in ALL_GROUPS if group in reserved)
 
     def group_size(self, group: str) -> int:
         """Return how many people were sealed into a group; it is public."""
