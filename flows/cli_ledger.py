@@ -222,11 +222,12 @@ def change_policy(
 ) -> None:
     """Show the cap, or put a new one on record."""
     place = Home.open(home)
-    policy = policy_of(place)
+    policy, head = policy_of(place)
     changed = policy.changed(cap_epsilon, cap_delta, window_days, max_refusals)
     if changed != policy:
         confirm(price_of_change(place, policy, changed), yes=yes)
-        set_policy(open_for_writing(place), changed)
+        # Somebody else may have changed it while this one was asked.
+        set_policy(open_for_writing(place), changed, since=head)
     if as_json:
         typer.echo(json.dumps(policy_json(changed)))
         return

@@ -25,7 +25,7 @@ from tasks.measurements import draw_once
 from tasks.postprocess_common import candidate_listing
 from tasks.processing import Stored, published_listing
 from tasks.run import LogRun, Run
-from tasks.spending import sealed_file
+from tasks.spending import read_participants
 from tasks.working_copies import let_go
 
 L = TypeVar("L", bound=LogRun)
@@ -183,8 +183,7 @@ def leaving_no_copy(steps: Callable[[L], R]) -> Callable[[L], R]:
 def _cohort_records(run: Run) -> Iterator[DuckDBEngine]:
     """Open the warehouse with the records of the people who were sealed into the release."""
     with open_warehouse(run.home.warehouse(run.release_id)) as engine:
-        sealed = sealed_file(run.home, run.reservation["participation"])
-        engine.read_sealed("sealed", [sealed])
+        read_participants(engine, run)
         engine.step("cohort_records")
         yield engine
 

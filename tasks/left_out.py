@@ -20,6 +20,7 @@ from tasks.ledger_rules import Entry, Kind
 from tasks.log_files import BadInput
 from tasks.measurements import load_measurement
 from tasks.run import Release, Run, collection_id
+from tasks.witnesses import write_witness
 
 # The name of the decision among the measurements of a manifest, and its file.
 LISTED, LEFT_OUT_FILE = "listed", "left_out.json"
@@ -108,6 +109,9 @@ def require_settled(run: Run) -> None:
 
 def _write(run: Run) -> None:
     row = run.state.find(Kind.LISTED)
+    if row is None:
+        return
+    write_witness(run.folder, row)
     path = run.folder / LEFT_OUT_FILE
-    if row is not None and not path.exists():
+    if not path.exists():
         write_whole(path, file_of(row))

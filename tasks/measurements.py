@@ -25,7 +25,7 @@ from tasks.policy import Charge
 from tasks.refusals import BudgetRefused
 from tasks.run import Release
 from tasks.window import may_start
-from tasks.witnesses import verified_head, write_draw_witness
+from tasks.witnesses import verified_head, write_witness
 
 T = TypeVar("T")
 
@@ -92,7 +92,7 @@ def _start(run: Release, group: str, event: Event) -> None:
         except LedgerMoved:
             continue
         break
-    write_draw_witness(run.folder, row)
+    write_witness(run.folder, row)
 
 
 def load_measurement(run: Release, group: str) -> pa.Table:

@@ -15,7 +15,7 @@ from tasks.log_files import BadInput
 from tasks.number_request import COUNT, NumbersRequest
 from tasks.quality import Verdict
 from tasks.run import LogRun, require_unchanged
-from tasks.spending import sealed_file
+from tasks.spending import read_participants
 
 # What the key is called if there is only one.
 EVERYBODY = "all"
@@ -107,7 +107,8 @@ def _choose(engine: DuckDBEngine, run: NumbersRun) -> None:
         optin_below=hex_below(request.optin_share) if by_hash else "",
         optin_groups=list(request.optin_groups),
         client_groups=list(request.client_groups),
-        min_people=request.min_group_size,
+        # One result for everybody has no key of few people; what is no parameter decides nothing.
+        min_people=request.min_group_size if request.key_column else 1,
         **rotation_limits(run),
     )
     engine.step("result_keys")
@@ -116,7 +117,7 @@ def _choose(engine: DuckDBEngine, run: NumbersRun) -> None:
 def cohort_values(run: NumbersRun, group: str) -> CohortValues:
     """Return the numbers of everybody who was sealed into a group."""
     with open_warehouse(run.home.warehouse(run.release_id)) as engine:
-        engine.read_sealed("sealed", [sealed_file(run.home, run.reservation["participation"])])
+        read_participants(engine, run)
         columns = []
         for place in range(1, len(run.request.numbers) + 1):
             engine.step("cohort_values", cohort=group, place=place)

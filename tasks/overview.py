@@ -1,9 +1,11 @@
 """What the ledger adds up to: totals, the most charged person, the runway, one person's balance."""
 
+import hashlib
 import json
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,8 @@ from tasks.groups import people_of
 from tasks.home import Home, write_whole
 from tasks.ids import id_form_of
 from tasks.keys import Keyring, open_for_writing
-from tasks.ledger import Ledger
+from tasks.ledger import GENESIS, Head, Ledger
+from tasks.ledger_chain import canonical
 from tasks.ledger_rules import Entry, Kind
 from tasks.policy import Charge, Policy, current_policy
 from tasks.run import live_reservations
@@ -90,20 +93,27 @@ def _compose(engine: Engine, home: Home, entries: list[Entry], policy: Policy) -
 
     worst = worst_account(engine, home, entries, policy)
     if entries:
-        known = {"head": entries[-1].hash, "epsilon": worst.epsilon, "is_bound": worst.is_bound}
         with suppress(OSError):  # a home that can only be read
-            write_whole(_composed_file(home), json.dumps(known).encode(), mode=0o600)
+            write_whole(_composed_file(home), _remembered(entries[-1], worst), mode=0o600)
     return worst
 
 
 def _composed_before(home: Home, entries: list[Entry]) -> Worst | None:
     """Return what was composed on this very ledger, if it was."""
     try:
-        known = json.loads(_composed_file(home).read_bytes())
-        is_of_now = bool(entries) and known["head"] == entries[-1].hash
-        return Worst(float(known["epsilon"]), bool(known["is_bound"])) if is_of_now else None
+        data = _composed_file(home).read_bytes()
+        known = json.loads(data)
+        worst = Worst(float(known["epsilon"]), bool(known["is_bound"]))
+        return worst if entries and data == _remembered(entries[-1], worst) else None
     except (OSError, ValueError, LookupError, TypeError):
         return None
+
+
+def _remembered(newest: Entry, worst: Worst) -> bytes:
+    """Return what is kept of a composition: of which rows, by which version, and whether whole."""
+    known = {"epsilon": worst.epsilon, "is_bound": worst.is_bound}
+    told = canonical({"head": newest.hash, "code_version": version("hybriddp"), **known})
+    return canonical({**known, "sha256": hashlib.sha256(told.encode()).hexdigest()}).encode()
 
 
 def _composed_file(home: Home) -> Path:
@@ -135,9 +145,11 @@ def _checked(home: Home) -> tuple[list[Entry], datetime]:
     return ledger.entries(), ledger.moment()
 
 
-def policy_of(home: Home) -> Policy:
-    """Return the policy that holds, if the ledger is whole."""
-    return current_policy(_checked(home)[0])
+def policy_of(home: Home) -> tuple[Policy, Head]:
+    """Return the policy that holds, if the ledger is whole, and the head that it was read at."""
+    entries, _ = _checked(home)
+    head = Head(entries[-1].seq, entries[-1].hash) if entries else Head(0, GENESIS)
+    return current_policy(entries), head
 
 
 def is_known(home: Home, person: str) -> bool:

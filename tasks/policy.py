@@ -9,7 +9,7 @@ from typing import Any
 from hybriddp.errors import require
 from hybriddp.params import Budget, Number, exact
 from hybriddp.rounding import rounded_down, rounded_up
-from tasks.ledger import Ledger
+from tasks.ledger import Head, Ledger, LedgerMoved, Recheck
 from tasks.ledger_rules import Entry, Kind
 
 # Charges are whole numbers of these units, rounded up: sums over years stay exact in any engine.
@@ -167,6 +167,15 @@ def current_policy(entries: list[Entry]) -> Policy:
     return Policy()
 
 
-def set_policy(ledger: Ledger, policy: Policy) -> Entry:
-    """Put a new policy on record; it holds from the next reservation on."""
-    return ledger.note(Kind.POLICY, policy.payload)
+def set_policy(ledger: Ledger, policy: Policy, since: Head | None = None) -> Entry:
+    """Put a new policy on record; it holds from the next reservation on.
+
+    Raises LedgerMoved if the policy was changed behind `since`, where it was looked at.
+    """
+
+    def check(rows: list[Entry], _date: datetime) -> None:
+        if rows:
+            raise LedgerMoved("somebody else has changed the policy meanwhile; look at it again.")
+
+    recheck = None if since is None else Recheck(since, (Kind.POLICY,), check)
+    return ledger.append(Kind.POLICY, "", None, policy.payload, recheck=recheck)

@@ -5,6 +5,7 @@ what the ledger says. So whoever comes after a crash, or finds files lost, mends
 """
 
 import json
+import secrets
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -31,7 +32,7 @@ from tasks.refusals import BudgetRefused
 from tasks.run import Release
 from tasks.standing import Standing, folder_name
 from tasks.takedown import bury, notice_of
-from tasks.witnesses import verified_head
+from tasks.witnesses import verified_head, write_witness
 
 # What somebody has signed off in this process, to be published next.
 _approved: dict[tuple[Path, str, int], Mapping[str, Any]] = {}
@@ -75,9 +76,10 @@ def revise(release: Release, settings: Settings) -> Path:
 def withhold(release: Release, reason: str) -> None:
     """Decide that a drawn release is never published."""
     with changing_the_shelf(release):
-        release.ledger.append(
-            Kind.WITHHELD, release.release_id, release.attempt, {"reason": reason}
-        )
+        # The row's hash is public: without a salt, anybody could test a guessed reason.
+        facts = {"reason": reason, "salt": secrets.token_hex(16)}
+        row = release.ledger.append(Kind.WITHHELD, release.release_id, release.attempt, facts)
+        write_witness(release.folder, row)
         settle(release)
 
 

@@ -200,6 +200,7 @@ def _seal(engine: DuckDBEngine, home: Home) -> str:
 def void_reservation(home: Home, release_id: str) -> int:
     """Give the newest reservation of a release back, of which nothing was drawn."""
     ledger = open_for_writing(home)
+    verified_head(home)  # one that forgot a draw would give back what was drawn
     release_id = full_release_id(ledger, release_id)
     attempts = ledger.attempts(release_id)
     if not attempts:

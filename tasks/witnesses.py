@@ -1,7 +1,7 @@
 """What the other zones know of the ledger: a ledger that knows less was restored from a backup.
 
-Whatever is drawn or published leaves a file that names a place in the ledger's chain, or a draw
-that must stand in it. Each of these files is a witness. They are written after their row, so a
+Whatever is drawn, decided or published leaves a file that names a place in the ledger's chain, or a
+draw that must stand in it. Each of these files is a witness. They are written after their row, so a
 ledger that is whole knows all of them, at any moment.
 """
 
@@ -21,6 +21,8 @@ from tasks.ledger_rules import Entry, Kind
 
 _DRAW_OF = {name: group for group, name in MEASUREMENT_FILES.items()}
 _STARTED = ".started.json"
+# Rows beside draws that must not be forgotten: what nobody is to see, and what devices may not.
+_DECISIONS = {Kind.LISTED: "list.settled.json", Kind.WITHHELD: "release.withheld.json"}
 _COLLECTION = re.compile("(?P<release>[0-9a-f]{32})(?P<attempt>[0-9a-f]{4})?")
 _RECORDED = (Kind.DRAW_STARTED, Kind.DRAWN, Kind.REVISED, Kind.WITHDRAWN)
 
@@ -88,9 +90,14 @@ def write_founding_witness(home: Home, row: Entry) -> None:
         write_whole(path, _head_as_json(row), mode=0o600)
 
 
-def write_draw_witness(folder: Path, row: Entry) -> None:
-    """Note durably that a draw starts; it is written before any noise is drawn."""
-    write_whole(folder / f"{row.draw}{_STARTED}", _head_as_json(row))
+def write_witness(folder: Path, row: Entry) -> None:
+    """Note durably, beside the measurements, that a draw starts or that something was decided.
+
+    Of a draw it is written before any noise is drawn.
+    """
+    name = _DECISIONS.get(row.kind) or f"{row.draw}{_STARTED}"
+    if not (folder / name).exists():
+        write_whole(folder / name, _head_as_json(row))
 
 
 def has_founding_witness(home: Home) -> bool:
@@ -180,6 +187,7 @@ def _measurement(file: Path) -> Iterator[Claim]:
     draw = _DRAW_OF.get(file.name)  # None: a result of draws, so at least one was started
     if file.name.endswith(_STARTED):
         draw = file.name.removesuffix(_STARTED)
+    if file.name.endswith(_STARTED) or file.name in _DECISIONS.values():
         yield Claim(file, _head(_read(file), file))
     yield Claim(file, None, (Kind.DRAW_STARTED,), release_id, int(attempt), draw)
 

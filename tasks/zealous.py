@@ -18,7 +18,7 @@ from tasks.measurements import draw_once
 from tasks.normalisation import with_normal_queries, with_normal_urls
 from tasks.policy import DELTA_UNITS, EPSILON_UNITS
 from tasks.run import Release, SearchRun, find_attempt
-from tasks.spending import sealed_file
+from tasks.spending import read_participants
 from tasks.zealous_request import ITEM_COLUMNS, ZealousRequest
 
 # The files of sql/ that turn the numbers of each kind of item into texts again.
@@ -123,7 +123,7 @@ def _count_items(
     engine: DuckDBEngine, run: ZealousRun, kind: str, first_threshold: int
 ) -> pa.Table:
     vocabulary = pick_items(engine, run, run.request, kind)
-    engine.read_sealed("sealed", [sealed_file(run.home, run.reservation["participation"])])
+    read_participants(engine, run)
     engine.step(
         "item_counts",
         kind=kind,

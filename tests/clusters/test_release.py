@@ -5,12 +5,15 @@ import json
 import pytest
 from pydantic import ValidationError
 
+from tasks.draws import leave_working_copy
+from tasks.engine import open_warehouse
 from tasks.groups import ANSWERS, POINTS
 from tasks.kmeans import identify
 from tasks.kmeans_request import mechanism_of
 from tasks.kmeans_steps import run_kmeans
 from tasks.ledger_rules import Kind
 from tasks.number_log import choose_people, cohort_values, ingest
+from tasks.refusals import BadInput
 from tasks.reprocess import ReprocessRequest, run_reprocess
 from tasks.reserve import reserve
 from tasks.shelf import read_rows
@@ -55,6 +58,25 @@ def test_points_are_the_columns_of_the_sealed_people_in_one_order(home, log):
     assert all(
         min(abs(a - x) / 40 + abs(b - y) / 400 for x, y, _ in CLOUDS) < 0.3 for a, b in values
     )
+
+
+def test_a_release_that_goes_on_is_drawn_from_all_who_paid_or_not_at_all(home, log):
+    """Its copy of the log is gone, and is made again under another setting, or from other rows."""
+    run = identify(request_for(log), home)
+    ingest(run)
+    choose_people(run)
+    reserve(run)
+    leave_working_copy(run)
+    home.drop_warehouses()
+    later = identify(request_for(log, min_group_size=5_000), home)
+    assert later.release_id == run.release_id
+    ingest(later)
+    choose_people(later)
+    assert len(cohort_values(later, POINTS).values) == run.group_size(POINTS)
+    with open_warehouse(home.warehouse(run.release_id)) as engine:
+        engine._connection.execute("delete from candidates where rowid = 0")
+    with pytest.raises(BadInput, match=r"do not hold everybody who was charged.*Nothing was drawn"):
+        cohort_values(later, POINTS)
 
 
 def test_run_again_it_is_the_same_for_free(run, folder, gates_waived):

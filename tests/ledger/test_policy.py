@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hybriddp.errors import InvalidParameter
 from hybriddp.params import Budget
-from tasks.ledger import Ledger
+from tasks.ledger import Ledger, LedgerMoved
 from tasks.policy import (
     DELTA_UNITS,
     EPSILON_UNITS,
@@ -75,6 +75,19 @@ def test_the_newest_policy_holds_and_the_default_is_a_cap_for_life(tmp_path):
         set_policy(ledger, policy)
         assert current_policy(ledger.entries()) == policy
     assert ledger.verify().seq == 3, "every change stays on record"
+
+
+def test_a_policy_that_somebody_else_changed_meanwhile_is_not_overwritten(tmp_path):
+    """Whoever was asked about an old cap would bring it back with their own change."""
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    seen = ledger.head()
+    set_policy(ledger, Policy.of(4, 1e-5, None))
+    with pytest.raises(LedgerMoved, match="somebody else has changed the policy"):
+        set_policy(ledger, Policy().changed(None, None, None, 20), since=seen)
+    assert current_policy(ledger.entries()).cap.epsilon == 4 * EPSILON_UNITS
+    again = current_policy(ledger.entries()).changed(None, None, None, 20)
+    set_policy(ledger, again, since=ledger.head())
+    assert current_policy(ledger.entries()) == again
 
 
 def test_the_worst_case_counts_every_window_that_fits_into_the_horizon():

@@ -11,15 +11,18 @@ import tasks.reserve
 import tasks.witnesses
 from hybriddp.headlist import HeadListMechanism
 from hybriddp.params import Budget
+from tasks.draws import draw_head_list
 from tasks.groups import ALL_GROUPS
 from tasks.ledger import Ledger, LedgerCorrupt
 from tasks.ledger_chain import Chain
 from tasks.ledger_check import check_ledger
 from tasks.ledger_rules import Kind
+from tasks.left_out import settle_list
 from tasks.measurements import FILES, draw_once
 from tasks.policy import Policy
 from tasks.publish import withhold
 from tasks.request import ReleaseRequest
+from tasks.reserve import void_reservation
 from tasks.run import Release
 from tasks.steps import run_release
 from tasks.withdraw import withdraw
@@ -65,13 +68,14 @@ def reserved_for(home, group):
     return Release(home, "a" * 32, 1)
 
 
-def refuses_everything(home):
+def refuses_everything(home, *release_ids):
     """Neither a charge nor a draw nor a sum, in a process that has or has not looked before."""
     for _ in range(2):
         for use in (
             check_ledger,
             lambda home: reserve_groups(home, "other", PAIRS),
             lambda home: tasks.witnesses.verified_head(home),
+            *(lambda home, known=known: void_reservation(home, known) for known in release_ids),
         ):
             with pytest.raises(LedgerCorrupt, match="forgotten spending"):
                 use(home)
@@ -135,10 +139,15 @@ def to_collecting(run):
     assert run_release(run) is None
 
 
-def to_withheld(run):
+def to_drawn(run):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tasks.steps.publish", lambda run, _: withhold(run, "tested"))
+        patch.setattr("tasks.steps.publish", lambda *_: None)
         run_release(run)
+
+
+def to_withheld(run):
+    to_drawn(run)
+    withhold(run, "tested")
 
 
 def to_refused_list(run):
@@ -168,7 +177,7 @@ STATES = {
 
 def requested(state, log, folder):
     """Ask for a release; to collect from devices, a roster says who opted in."""
-    if state not in ("collecting", "refused list"):
+    if state in ("published", "withheld", "withdrawn"):
         return request_for(log, epoch="2026-W40")
     roster = folder / "roster.tsv"
     people = "".join(f"{number}\t{int(number % 3 == 0)}\n" for number in range(600))
@@ -192,7 +201,7 @@ def test_a_ledger_from_before_a_release_is_refused_whatever_became_of_it(
     check_ledger(home)
     for restore in (before, reserved):
         restore()
-        refuses_everything(home)
+        refuses_everything(home, run.release_id)
     if is_public:  # each zone speaks for itself
         home.measurements.rename(tmp_path / "measured")
         home.measurements.mkdir()
@@ -202,6 +211,30 @@ def test_a_ledger_from_before_a_release_is_refused_whatever_became_of_it(
     for folder in home.public.iterdir():
         if folder.is_dir():
             shutil.rmtree(folder)
+    refuses_everything(home)
+
+
+@pytest.mark.parametrize("state", ["withheld", "refused list", "settled list"])
+def test_a_ledger_from_before_a_decision_is_refused_although_it_knows_every_draw(
+    home, log, state, monkeypatch, tmp_path
+):
+    """It would publish what a person refused, or name to devices what was blocked."""
+    waive_gates(monkeypatch.setattr)
+    run = reserve_release(requested(state, log, tmp_path), home)
+    if state == "settled list":
+        draw_head_list(run)
+        restore = backup(home)
+        settle_list(run)
+    else:
+        finish = to_drawn if state == "withheld" else to_collecting
+        finish(run)
+        restore = backup(home)
+        withhold(run, "tested")
+    last = {"settled list": Kind.LISTED}.get(state, Kind.WITHHELD)
+    assert steps_of(home)[-1].kind is last
+    check_ledger(home)
+    restore()
+    shutil.rmtree(home.public / "collections", ignore_errors=True)
     refuses_everything(home)
 
 

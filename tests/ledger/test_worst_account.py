@@ -83,7 +83,11 @@ def test_each_history_is_composed_once_and_the_work_is_bounded(home, monkeypatch
     assert composed == [3], "the others' sums are below what the first composes to"
     runway(home, with_pld=True)
     assert composed == [3], "the ledger has not grown since"
-    (home.private / "composed.json").unlink()
+    file = home.private / "composed.json"
+    file.write_bytes(file.read_bytes().replace(b'"epsilon":1', b'"epsilon":0'))
+    assert runway(home, with_pld=True).worst.epsilon > 1.4
+    assert composed == [3, 3], "a damaged note is none"
+    file.unlink()
     monkeypatch.setattr(tasks.worst_account, "_MOST_COMPOSED", 0)
     bounded = runway(home, with_pld=True).worst
     assert (bounded.epsilon, bounded.is_bound) == (1.5, True)
