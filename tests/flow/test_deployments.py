@@ -114,7 +114,27 @@ def require_log_without_tracebacks(served, run: str, reason: str) -> None:
         return any(reason in message for message in logged)
 
     wait_until(is_there, "the reason is not in the run's log")
-    assert not [message for message in logged if "Traceback" in message or "File " in message]
+    raw = ("Traceback", "File ", "BadInput", "pydantic", "NoneType", "Validation of")
+    assert not [message for message in logged if any(word in message for word in raw)]
+
+
+def states_of_tasks(served, run: str) -> list[dict]:
+    wanted = {"flow_runs": {"id": {"any_": [run]}}}
+    return [task["state"] for task in served.call("POST", "/task_runs/filter", wanted)]
+
+
+def test_form_that_the_api_lets_through_fails_with_the_field_at_fault(served, searches):
+    """Whoever calls the API may switch its check off, and it knows only a part of our rules."""
+    path = f"/deployments/{served.deployment('release/weekly-release')}/create_flow_run"
+    wrong = asked(searches, epsilon=-1, epsilom=1, rotation="often")
+    body = {"parameters": {"request": wrong}, "enforce_parameter_schema": False}
+    run = served.call("POST", path, body)["id"]
+    state = served.wait(run)
+    assert state["type"] == "FAILED"
+    faults = "rotation: must be a whole number, got 'often'; epsilon: must be above 0, got -1; "
+    assert state["message"].startswith(f"{faults}epsilom: is no setting of this; ")
+    require_log_without_tracebacks(served, run, faults)
+    assert states_of_tasks(served, run) == []
 
 
 def test_retry_of_a_failed_run_from_the_page_finishes_it(served, tmp_path):
@@ -125,6 +145,9 @@ def test_retry_of_a_failed_run_from_the_page_finishes_it(served, tmp_path):
     assert state["type"] == "FAILED"
     assert state["message"] == f"{log} is not there; check the path of the log."
     require_log_without_tracebacks(served, run, state["message"])
+    wait_until(lambda: states_of_tasks(served, run), "the server has not heard of the task")
+    (task,) = states_of_tasks(served, run)
+    assert (task["type"], task["message"]) == ("FAILED", state["message"])
     write_searches(log, 1_000)
     retry = {"state": {"type": "SCHEDULED", "name": "AwaitingRetry"}, "force": True}
     served.call("POST", f"/flow_runs/{run}/set_state", retry)
