@@ -14,7 +14,7 @@ from tasks.ledger import Ledger
 from tasks.ledger_rules import Kind
 from tasks.shelf import read_rows
 from tasks.verify import verify_release
-from tests.flow.conftest import run_command, wait_until
+from tests.flow.conftest import run_command, states_of_tasks, wait_until
 from tests.flow.logs import SECRETS, write_searches
 
 pytestmark = pytest.mark.slow
@@ -116,11 +116,6 @@ def require_log_without_tracebacks(served, run: str, reason: str) -> None:
     wait_until(is_there, "the reason is not in the run's log")
     raw = ("Traceback", "File ", "BadInput", "pydantic", "NoneType", "Validation of")
     assert not [message for message in logged if any(word in message for word in raw)]
-
-
-def states_of_tasks(served, run: str) -> list[dict]:
-    wanted = {"flow_runs": {"id": {"any_": [run]}}}
-    return [task["state"] for task in served.call("POST", "/task_runs/filter", wanted)]
 
 
 def test_form_that_the_api_lets_through_fails_with_the_field_at_fault(served, searches):
