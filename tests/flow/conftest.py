@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.flow.logs import write_searches
+from tests.flow.logs import BLOCKED, write_searches
 from tests.homes import new_home
 from tests.repository import ROOT
 
@@ -189,7 +189,12 @@ def served(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def searches(tmp_path_factory) -> Path:
-    """A log of 3,000 people with a popular head and planted secrets."""
+    """A log of 3,000 people with a popular head, planted secrets, and a query that is blocked."""
     path = tmp_path_factory.mktemp("logs") / "searches.tsv"
-    write_searches(path, 3_000)
+    write_searches(path, 3_000, BLOCKED)
+    blocklist_of(path).write_text(f"{BLOCKED[0]}\n")
     return path
+
+
+def blocklist_of(log: Path) -> Path:
+    return log.with_name("blocklist.txt")

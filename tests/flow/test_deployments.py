@@ -14,8 +14,8 @@ from tasks.ledger import Ledger
 from tasks.ledger_rules import Kind
 from tasks.shelf import read_rows
 from tasks.verify import verify_release
-from tests.flow.conftest import run_command, states_of_tasks, wait_until
-from tests.flow.logs import SECRETS, write_searches
+from tests.flow.conftest import blocklist_of, run_command, states_of_tasks, wait_until
+from tests.flow.logs import BLOCKED, SECRETS, write_searches
 
 pytestmark = pytest.mark.slow
 
@@ -41,7 +41,8 @@ def numbers_in(shown: object) -> list[str]:
 @pytest.fixture(scope="module")
 def from_the_form(served, searches) -> Path:
     """A release that was started as the page's form starts one."""
-    state = served.wait(served.start("release/weekly-release", asked(searches)))
+    request = asked(searches, blocklist=str(blocklist_of(searches)))
+    state = served.wait(served.start("release/weekly-release", request))
     assert state["type"] == "COMPLETED", served.output.read_text()[-3000:]
     (folder,) = (path.parent for path in served.home.glob("public/search/all/*/manifest.json"))
     return folder
@@ -50,7 +51,10 @@ def from_the_form(served, searches) -> Path:
 @pytest.fixture(scope="module")
 def histograms(served, searches) -> Path:
     """A release of histograms that was started in the same way."""
-    request = {"log": str(searches), "epoch": "2026-W46", "histograms": ["queries", "clicks"]}
+    request = {
+        "log": str(searches), "epoch": "2026-W46", "histograms": ["queries", "clicks"],
+        "blocklist": str(blocklist_of(searches)),
+    }  # fmt: skip
     state = served.wait(served.start("zealous/zealous", request))
     assert state["type"] == "COMPLETED", served.output.read_text()[-3000:]
     (folder,) = (path.parent for path in served.home.glob("public/histograms/all/*/manifest.json"))
@@ -154,7 +158,8 @@ def test_retry_of_a_failed_run_from_the_page_finishes_it(served, tmp_path):
 
 
 def test_sign_off_waits_and_approval_draws_nothing_again(served, searches):
-    request = asked(searches, product="signed", sign_off=True)
+    blocklist = str(blocklist_of(searches))
+    request = asked(searches, product="signed", sign_off=True, blocklist=blocklist)
     run = served.start("release/weekly-release", request)
     asked_first = served.wait(run, "Suspended")
     assert asked_first["name"] == "Suspended", asked_first
@@ -214,19 +219,36 @@ def test_histograms_are_published_from_the_form_and_leave_artifacts(served, hist
         assert f"hybriddp-{step}" in kinds
 
 
-def test_no_secret_is_anywhere_after_a_release(served, from_the_form, histograms):
-    """Not in logs, run records, results, artifacts, quality results, ledger or published files."""
+def haystacks_of(served) -> dict[str, bytes]:
+    """Everything that a server and its runs wrote, by name; tables as rows, too."""
     haystacks = {"serve.log": served.output.read_bytes()}
     for path in served.home.rglob("*"):
         if path.is_file():
-            haystacks[str(path.relative_to(served.home))] = path.read_bytes()
+            name = str(path.relative_to(served.home))
+            haystacks[name] = path.read_bytes()
             if path.suffix == ".parquet":
-                haystacks[f"{path} as rows"] = str(pq.read_table(path).to_pylist()).encode()
+                haystacks[f"{name} as rows"] = str(pq.read_table(path).to_pylist()).encode()
     assert any("prefect.db" in name for name in haystacks)
     assert any(b"google" in data for data in haystacks.values()), "the search itself must work"
+    return haystacks
+
+
+def test_no_secret_is_anywhere_after_a_release(served, from_the_form, histograms):
+    """Not in logs, run records, results, artifacts, quality results, ledger or published files."""
+    haystacks = haystacks_of(served)
     for secret in SECRETS:
         leaks = [name for name, data in haystacks.items() if secret.encode() in data]
         assert not leaks, secret
+
+
+def test_blocked_text_is_on_no_page(served, from_the_form, histograms):
+    """Pages show what is in Prefect's database: parameters, artifacts, logs and states of runs."""
+    haystacks = haystacks_of(served)
+    assert any(b"google" in data for name, data in haystacks.items() if "prefect.db" in name)
+    holding = {name for name, data in haystacks.items() if BLOCKED[0].encode() in data}
+    assert any(name.startswith("measurements/") for name in holding), "S named it"
+    measured = {name for name in holding if name.startswith("measurements/")}
+    assert holding - measured <= {"private/ledger.sqlite", "private/ledger.sqlite-wal"}
 
 
 def test_plan_reads_the_published_list_and_spends_nothing(served, from_the_form):
