@@ -1,7 +1,5 @@
 """A release of the clusters that people's points form, from both groups (hybrid k-means)."""
 
-from prefect import flow
-
 from flows.sign_off import wait_for_sign_off
 from tasks.kmeans_orchestrated import draw_clusters, identify, judge_clusters
 from tasks.kmeans_request import KMeansRequest
@@ -9,11 +7,10 @@ from tasks.number_orchestrated import choose_people, ingest, judge_log
 from tasks.orchestrated import check_inputs, discard_private_tables, reserve
 from tasks.outcome import Outcome
 from tasks.product_orchestrated import publish
-from tasks.reasons import reasoned
+from tasks.reasons import form_flow
 
 
-@flow(name="kmeans", persist_result=False)
-@reasoned
+@form_flow
 def kmeans(request: KMeansRequest) -> Outcome:
     """Publish clusters of people's points; run again, it returns the same for free."""
     run = identify(request)

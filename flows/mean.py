@@ -1,7 +1,5 @@
 """A release of the mean of a number that every person has, from both groups (hybrid means)."""
 
-from prefect import flow
-
 from flows.sign_off import wait_for_sign_off
 from tasks.mean_orchestrated import (
     draw_reports,
@@ -15,11 +13,10 @@ from tasks.number_orchestrated import choose_people, ingest, judge_log
 from tasks.orchestrated import check_inputs, discard_private_tables, reserve
 from tasks.outcome import Outcome
 from tasks.product_orchestrated import publish
-from tasks.reasons import reasoned
+from tasks.reasons import form_flow
 
 
-@flow(name="mean", persist_result=False)
-@reasoned
+@form_flow
 def mean(request: MeanRequest) -> Outcome:
     """Publish a mean of people's numbers; run again, it returns the same for free."""
     run = identify(request)

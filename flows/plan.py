@@ -2,30 +2,27 @@
 
 from typing import Any
 
-from prefect import flow, task
 from prefect.artifacts import create_markdown_artifact
-from prefect.cache_policies import NO_CACHE
 
 from tasks.home import Home
 from tasks.plan import Plan, PlanRequest, make_plan
 from tasks.plan_page import as_markdown, headline
-from tasks.reasons import reasoned
+from tasks.reasons import form_flow, reasoned_task
 
 
-@task(name="predict a release", cache_policy=NO_CACHE, persist_result=False)
+@reasoned_task(name="predict a release")
 def predict_release(request: PlanRequest) -> Plan:
     """Rehearse what was asked for; the home is asked for its policy and runway only."""
     return make_plan(request, Home.at().root)
 
 
-@task(name="show the plan", cache_policy=NO_CACHE, persist_result=False)
+@reasoned_task(name="show the plan")
 def show_plan(plan: Plan) -> None:
     """Put the plan on a page."""
     create_markdown_artifact(as_markdown(plan), key="hybriddp-plan", description=headline(plan))
 
 
-@flow(name="plan", persist_result=False)
-@reasoned
+@form_flow
 def plan(request: PlanRequest) -> dict[str, Any]:
     """Predict a release and suggest its parameters, from public data."""
     found = predict_release(request)

@@ -1,7 +1,5 @@
 """A release: the pipeline, top to bottom."""
 
-from prefect import flow
-
 from flows.list_sign_off import wait_for_list_sign_off
 from flows.sign_off import wait_for_sign_off
 from tasks.orchestrated import (
@@ -28,12 +26,11 @@ from tasks.orchestrated import (
     trim_head_list,
 )
 from tasks.outcome import Outcome
-from tasks.reasons import reasoned
+from tasks.reasons import form_flow
 from tasks.request import ReleaseRequest
 
 
-@flow(name="release", persist_result=False)
-@reasoned
+@form_flow
 def release(request: ReleaseRequest) -> Outcome:
     """Publish the head of a search log; run again, it returns the same release for free."""
     run = identify(request)

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-from prefect import flow
-
 from tasks.orchestrated import (
     blend,
     check_groups_agree,
@@ -13,12 +11,11 @@ from tasks.orchestrated import (
     judge_and_revise,
     project,
 )
-from tasks.reasons import reasoned
+from tasks.reasons import form_flow
 from tasks.reprocess import ReprocessRequest, has_estimates
 
 
-@flow(name="reprocess", persist_result=False)
-@reasoned
+@form_flow
 def reprocess(request: ReprocessRequest) -> Path:
     """Do the post-processing of a published release again; publish a revision if it differs."""
     release = find_release(request)

@@ -2,13 +2,15 @@
 
 import os
 import signal
+import socket
 import sys
 import time
 from pathlib import Path
 
+from flows.cut_off import end_cut_off_runs, is_alone
 from flows.door import SERVER_KEY, guarded_settings, key_file, server_key
 from flows.environment import configure
-from flows.temporary import DATABASE, DATABASE_URL, fault_of, wait_until_healthy
+from flows.temporary import DATABASE, DATABASE_SETTINGS, DATABASE_URL, fault_of, wait_until_healthy
 from flows.tied import Child, listen
 from hybriddp.errors import HybridDPError, InvalidParameter, require
 from tasks.home import Home
@@ -64,12 +66,7 @@ def _start_all(children: list[Child]) -> None:
     environment.setdefault("PREFECT_WORKER_QUERY_SECONDS", "3")
     (CHECKOUT / _INCOMING).mkdir(exist_ok=True)
     _say("Starting the Prefect server ...")
-    with_database = environment
-    if "PREFECT_API_DATABASE_CONNECTION_URL" not in environment:
-        with_database = {"PREFECT_SERVER_DATABASE_CONNECTION_URL": DATABASE_URL} | environment
-    server = Child.start("pages", environment=with_database, folder=home.prefect, listener=listener)
-    children.append(server)
-    wait_until_healthy(settings["PREFECT_API_URL"], server)
+    _start_server(children, home, listener, environment)
     pool = ("work-pool", "create", POOL, "--type", "process", "--overwrite")
     for arguments in (
         (*pool, "--base-job-template", "work_pool.json"),
@@ -85,6 +82,24 @@ def _start_all(children: list[Child]) -> None:
         f"The pages ask for a key once: it is the line in {key_file(home)}, which only you can "
         f"read.\nLogs: {CHECKOUT / _INCOMING}\nCtrl-C stops everything."
     )
+
+
+def _start_server(
+    children: list[Child], home: Home, listener: socket.socket, environment: dict[str, str]
+) -> None:
+    # A database that somebody named may be other servers' too, and their runs may go on.
+    is_own_database = not any(os.environ.get(name) for name in DATABASE_SETTINGS)
+    has_no_runs = is_alone(home) and is_own_database
+    if is_own_database:
+        environment = environment | {DATABASE_SETTINGS[0]: DATABASE_URL}
+    server = Child.start("pages", environment=environment, folder=home.prefect, listener=listener)
+    children.append(server)
+    wait_until_healthy(environment["PREFECT_API_URL"], server)
+    try:
+        if has_no_runs and (n_ended := end_cut_off_runs(environment, POOL)):
+            _say(f"Runs that ended with an earlier `make serve`, marked as crashed: {n_ended}.")
+    except OSError:
+        _say("Runs that ended with an earlier `make serve` may still be shown as running.")
 
 
 def _say(text: str) -> None:

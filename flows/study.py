@@ -2,15 +2,12 @@
 
 from pathlib import Path
 
-from prefect import flow
-
-from tasks.reasons import reasoned
+from tasks.reasons import form_flow
 from tasks.studies.orchestrated import do_runs, leave_page, show
 from tasks.studies.request import StudyRequest
 
 
-@flow(name="study", persist_result=False)
-@reasoned
+@form_flow
 def study(request: StudyRequest) -> Path:
     """Answer one question on synthetic users; run again, it does only what is missing."""
     tables = do_runs(request)

@@ -26,7 +26,7 @@ from tasks.home import Home
 STARTUP_SECONDS = 150
 DATABASE = "prefect.db"
 DATABASE_URL = f"sqlite+aiosqlite:///{DATABASE}"  # in the server's own working folder
-_DATABASE_SETTINGS = (
+DATABASE_SETTINGS = (
     "PREFECT_SERVER_DATABASE_CONNECTION_URL",
     "PREFECT_API_DATABASE_CONNECTION_URL",
 )
@@ -78,8 +78,8 @@ def _start(home: Home) -> Server:
     listener = listen(0)
     settings = guarded_settings(listener.getsockname()[1], new_key())
     os.environ.update(settings)
-    environment = {n: v for n, v in os.environ.items() if n not in _DATABASE_SETTINGS} | {
-        _DATABASE_SETTINGS[0]: DATABASE_URL,
+    environment = {n: v for n, v in os.environ.items() if n not in DATABASE_SETTINGS} | {
+        DATABASE_SETTINGS[0]: DATABASE_URL,
         SCRATCH: str(scratch),
         "PREFECT_HOME": str(scratch),
         "PREFECT_SERVER_UI_ENABLED": "false",

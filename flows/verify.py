@@ -1,11 +1,10 @@
 """Check what is published, on a schedule: signatures, hashes, expiry, and the list itself."""
 
-from prefect import flow
 from pydantic import Field
 
 from tasks.log_request import Form
 from tasks.orchestrated import check_publication, published_folders
-from tasks.reasons import reasoned
+from tasks.reasons import form_flow
 
 
 class VerifyRequest(Form):
@@ -14,8 +13,7 @@ class VerifyRequest(Form):
     release_id: str | None = Field(None, description="One release; by default every newest one.")
 
 
-@flow(name="verify", persist_result=False)
-@reasoned
+@form_flow
 def verify(request: VerifyRequest) -> list[str]:
     """Verify published releases as an auditor does, measurements included."""
     folders = published_folders(request.release_id)

@@ -1,7 +1,5 @@
 """A release of histograms: keywords, queries, pairs of queries and clicks (ZEALOUS)."""
 
-from prefect import flow
-
 from flows.sign_off import wait_for_sign_off
 from tasks.orchestrated import (
     check_inputs,
@@ -13,7 +11,7 @@ from tasks.orchestrated import (
 )
 from tasks.outcome import Outcome
 from tasks.product_orchestrated import publish
-from tasks.reasons import reasoned
+from tasks.reasons import form_flow
 from tasks.zealous_orchestrated import (
     choose_people,
     draw_histogram,
@@ -23,8 +21,7 @@ from tasks.zealous_orchestrated import (
 from tasks.zealous_request import ZealousRequest
 
 
-@flow(name="zealous", persist_result=False)
-@reasoned
+@form_flow
 def zealous(request: ZealousRequest) -> Outcome:
     """Publish which items of a log many people share; run again, it returns the same for free."""
     run = identify(request)

@@ -14,8 +14,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from prefect import task
-from prefect.cache_policies import NO_CACHE
 from prefect.client.orchestration import get_client
 from prefect.concurrency.sync import concurrency
 from prefect.runtime import deployment, flow_run
@@ -30,6 +28,7 @@ from tasks.keys import read_public_key
 from tasks.log_request import LogRequest
 from tasks.paid import saying_what_was_paid
 from tasks.publish import revise
+from tasks.reasons import reasoned_task
 from tasks.reprocess import ReprocessRequest
 from tasks.run import LogRun, Release, Run, SearchRun
 from tasks.run import identify as identify_run
@@ -95,13 +94,11 @@ def step(
 ) -> Callable[[S], Any]:
     """Make a Prefect task of a step: it runs guarded, and shows what it did."""
 
-    @task(
+    @reasoned_task(
         name=title,
         retries=retries,
         retry_delay_seconds=1,
         retry_condition_fn=_is_unforeseen if retries else None,
-        cache_policy=NO_CACHE,
-        persist_result=False,
     )
     @functools.wraps(function)
     def run_step(run: S) -> Any:
@@ -139,7 +136,7 @@ def ledger_turn() -> Iterator[None]:
 def identification(find: Callable[[A, Home], L]) -> Callable[[A], L]:
     """Make the Prefect task that every release begins with, of what finds out which one it is."""
 
-    @task(name="identify", cache_policy=NO_CACHE, persist_result=False)
+    @reasoned_task(name="identify")
     def identify(request: A) -> L:
         home = Home.open()
         # A retry days later must still mean the week that it was scheduled for.
@@ -218,14 +215,14 @@ judge_release = step("judge the published list", _judge_release)
 publish = step("publish", _publish, artifacts.show_publication, writes_ledger=True)
 
 
-@task(name="find release", cache_policy=NO_CACHE, persist_result=False)
+@reasoned_task(name="find release")
 def find_release(request: ReprocessRequest) -> Release:
     """Find a published release."""
     home = Home.open()
     return guarded("find release", home, lambda: reprocessing.find(request, home))
 
 
-@task(name="judge and revise", cache_policy=NO_CACHE, persist_result=False)
+@reasoned_task(name="judge and revise")
 def judge_and_revise(release: Release, request: ReprocessRequest) -> Path:
     """Judge the list with other settings, and publish it if it differs."""
 
@@ -239,14 +236,14 @@ def judge_and_revise(release: Release, request: ReprocessRequest) -> Path:
         return guarded("judge and revise", release.home, work)
 
 
-@task(name="find publications", cache_policy=NO_CACHE, persist_result=False)
+@reasoned_task(name="find publications")
 def published_folders(release_id: str | None) -> list[Path]:
     """Return the folders to check: those of one release, or the newest of every product."""
     home = Home.open()
     return guarded("find publications", home, lambda: shelf.folders_to_check(home, release_id))
 
 
-@task(name="check publication", cache_policy=NO_CACHE, persist_result=False, retries=2)
+@reasoned_task(name="check publication", retries=2)
 def check_publication(folder: Path) -> None:
     """Verify one publication, with the measurements that it was made from."""
     home = Home.open()

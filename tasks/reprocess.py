@@ -1,5 +1,6 @@
 """Post-processing again, from stored measurements: free, and a new revision only if it differs."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -37,6 +38,13 @@ class ReprocessRequest(Form):
     accept_collapse: bool = False
 
 
+@dataclass(frozen=True)
+class Again(Release):
+    """A release that is processed again; pages show nothing that this request blocks."""
+
+    request: ReprocessRequest
+
+
 def settings_for(release: Release, request: ReprocessRequest) -> Settings:
     """Return the settings of the newest publication, with what the request changes."""
     publications = [
@@ -69,11 +77,11 @@ def judge(release: Release, settings: Settings, *, accept_collapse: bool) -> Ver
     return verdict
 
 
-def find(request: ReprocessRequest, home: Home) -> Release:
+def find(request: ReprocessRequest, home: Home) -> Again:
     """Find the release that is to be processed again."""
     release = published_release(home, request.release_id)
     refuse_closed(release)
-    return release
+    return Again(release.home, release.release_id, release.attempt, request)
 
 
 def run_reprocess(request: ReprocessRequest, home: Home) -> Path:

@@ -3,29 +3,28 @@
 import base64
 from pathlib import Path
 
-from prefect import task
 from prefect.artifacts import create_markdown_artifact
-from prefect.cache_policies import NO_CACHE
 
+from tasks.reasons import reasoned_task
 from tasks.studies import request as steps
 from tasks.studies.page import verdict
 from tasks.studies.request import StudyRequest
 from tasks.studies.tables import Tables
 
 
-@task(name="do the runs", retries=2, retry_delay_seconds=1, cache_policy=NO_CACHE)
+@reasoned_task(name="do the runs", retries=2, retry_delay_seconds=1)
 def do_runs(request: StudyRequest) -> Tables:
     """Do what is missing; what is stored already is not done again."""
     return steps.do_runs(request)
 
 
-@task(name="show the study", retries=2, retry_delay_seconds=1, cache_policy=NO_CACHE)
+@reasoned_task(name="show the study", retries=2, retry_delay_seconds=1)
 def show(request: StudyRequest, tables: Tables) -> Path:
     """Draw plots and write pages."""
     return steps.show(request, tables)
 
 
-@task(name="leave the page", retries=2, retry_delay_seconds=1, cache_policy=NO_CACHE)
+@reasoned_task(name="leave the page", retries=2, retry_delay_seconds=1)
 def leave_page(request: StudyRequest, tables: Tables, page: Path) -> None:
     """Leave the study's page with the run."""
     create_markdown_artifact(

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.flow.logs import write_searches
+from tests.flow.logs import BLOCKED, write_searches
 from tests.homes import new_home
 from tests.repository import ROOT
 
@@ -92,6 +92,19 @@ class Served:
             time.sleep(0.3)
         raise AssertionError(f"run {run_id} is at {state['name']} after {RUN_SECONDS} s")
 
+    def wait_for_words(self, words: str) -> None:
+        """Wait until `make serve` has said something."""
+        deadline = time.monotonic() + STARTUP_SECONDS
+        while words not in (said := self.output.read_text()):
+            assert self.process.poll() is None, said[-2000:]
+            assert time.monotonic() < deadline, said[-2000:]
+            time.sleep(0.1)
+
+    def serve_again(self) -> None:
+        """Start `make serve` in the same home, at the same port, after it has ended."""
+        environment = {k: v for k, v in self.environment.items() if k != "PREFECT_API_URL"}
+        self.process = serve(environment, self.output)
+
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run the command line in some home against this server, with its key."""
         return run_command(*arguments, environment=self.with_key)
@@ -106,6 +119,19 @@ def run_command(*arguments: str, environment: dict[str, str]) -> subprocess.Comp
         [sys.executable, "-m", "flows", *arguments],
         cwd=ROOT, env=environment, capture_output=True, text=True, timeout=RUN_SECONDS, check=False,
     )  # fmt: skip
+
+
+def serve(environment: dict[str, str], output: Path) -> subprocess.Popen[bytes]:
+    with output.open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "flows.serve"],
+            cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+
+
+def states_of_tasks(served: Served, run: str) -> list[dict]:
+    wanted = {"flow_runs": {"id": {"any_": [run]}}}
+    return [task["state"] for task in served.call("POST", "/task_runs/filter", wanted)]
 
 
 def wait_until(is_so, what: str) -> None:
@@ -143,34 +169,32 @@ def served(tmp_path_factory):
     environment = os.environ | {
         "HYBRIDDP_HOME": str(home),
         "HYBRIDDP_PORT": str(port),
-        # The same scheduler as ever, but it looks every five seconds instead of every minute.
+        # The same scheduler and worker as ever, but they look more often.
         "PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS": "5",
+        "PREFECT_WORKER_QUERY_SECONDS": "1",
     }
-    with output.open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "flows.serve"],
-            cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT,
-        )  # fmt: skip
-        try:
-            deadline = time.monotonic() + STARTUP_SECONDS
-            while "Ctrl-C stops everything" not in output.read_text():
-                assert process.poll() is None, output.read_text()[-2000:]
-                assert time.monotonic() < deadline, output.read_text()[-2000:]
-                time.sleep(0.5)
-            url = f"http://127.0.0.1:{port}"
-            # Its address makes commands use the server.
-            commands = environment | {"PREFECT_API_URL": f"{url}/api"}
-            yield Served(url, home, output, commands, process)
-        finally:
-            said_before = len(output.read_text())
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(timeout=60) == 0
-            assert "Traceback" not in output.read_text()[said_before:]
+    url = f"http://127.0.0.1:{port}"
+    # Its address makes commands use the server.
+    commands = environment | {"PREFECT_API_URL": f"{url}/api"}
+    served = Served(url, home, output, commands, serve(environment, output))
+    try:
+        served.wait_for_words("Ctrl-C stops everything")
+        yield served
+    finally:
+        said_before = len(output.read_text())
+        served.process.send_signal(signal.SIGTERM)
+        assert served.process.wait(timeout=60) == 0
+        assert "Traceback" not in output.read_text()[said_before:]
 
 
 @pytest.fixture(scope="session")
 def searches(tmp_path_factory) -> Path:
-    """A log of 3,000 people with a popular head and planted secrets."""
+    """A log of 3,000 people with a popular head, planted secrets, and a query that is blocked."""
     path = tmp_path_factory.mktemp("logs") / "searches.tsv"
-    write_searches(path, 3_000)
+    write_searches(path, 3_000, BLOCKED)
+    blocklist_of(path).write_text(f"{BLOCKED[0]}\n")
     return path
+
+
+def blocklist_of(log: Path) -> Path:
+    return log.with_name("blocklist.txt")

@@ -12,17 +12,19 @@ SECRETS = (
 )
 HEADER = "AnonID\tQuery\tQueryTime\tItemRank\tClickURL"
 POPULAR = (("google", "http://google.com"), ("weather", "http://weather.com"))
+# As popular as these, but never to be published.
+BLOCKED = ("never publish this", "http://somewhere.example")
 
 
-def write_searches(path: Path, n_people: int) -> None:
+def write_searches(path: Path, n_people: int, *blocked: tuple[str, str]) -> None:
     """Two thirds of the people search for the head; the secrets are among the others.
 
     These click on nothing, but for the secrets: a thousand records of one person each would be
     named by chance in one of a hundred releases.
     """
-    rows = [HEADER]
+    rows, head = [HEADER], POPULAR + blocked
     for person in range(n_people):
-        query, url = POPULAR[person % 2] if person % 3 else (f"rare {person}", "")
+        query, url = head[person // 3 % len(head)] if person % 3 else (f"rare {person}", "")
         rows.append(f"{person}\t{query}\t2026-11-10 10:00:00\t1\t{url}")
     rows.append(f"{SECRETS[2]}\t{SECRETS[0]}\t2026-11-10 10:00:00\t1\t{SECRETS[1]}")
     rows.append(f"{SECRETS[2]}\t{SECRETS[3]}\tnot a time\t1\thttp://x.org")

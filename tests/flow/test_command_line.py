@@ -11,7 +11,7 @@ from tasks.home import Home
 from tasks.keys import read_public_key
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Kind
-from tests.flow.conftest import is_running, wait_until
+from tests.flow.conftest import blocklist_of, is_running, wait_until
 from tests.flow.logs import HEADER, POPULAR, SECRETS, write_searches
 from tests.homes import new_home, steps_of
 from tests.repository import ROOT
@@ -73,7 +73,8 @@ def test_killed_run_goes_on_and_draws_nothing_twice(served, tmp_path):
 def test_device_mode_stops_at_collecting_and_keeps_no_searches(served, searches, tmp_path):
     home = new_home(tmp_path / "home").root
     arguments = ["release", "--log", str(searches), "--epoch", "2026-W46", "--clients", "reports",
-                 "--everybody-opted-in", "--home", str(home)]  # fmt: skip
+                 "--everybody-opted-in", "--blocklist", str(blocklist_of(searches)),
+                 "--home", str(home)]  # fmt: skip
     done = served.command(*arguments)
     assert done.returncode == 0, done.stderr
     assert "COLLECTING" in done.stdout

@@ -14,8 +14,8 @@ from tasks.ledger import Ledger
 from tasks.ledger_rules import Kind
 from tasks.shelf import read_rows
 from tasks.verify import verify_release
-from tests.flow.conftest import run_command, wait_until
-from tests.flow.logs import SECRETS, write_searches
+from tests.flow.conftest import blocklist_of, run_command, states_of_tasks, wait_until
+from tests.flow.logs import BLOCKED, SECRETS, write_searches
 
 pytestmark = pytest.mark.slow
 
@@ -41,7 +41,8 @@ def numbers_in(shown: object) -> list[str]:
 @pytest.fixture(scope="module")
 def from_the_form(served, searches) -> Path:
     """A release that was started as the page's form starts one."""
-    state = served.wait(served.start("release/weekly-release", asked(searches)))
+    request = asked(searches, blocklist=str(blocklist_of(searches)))
+    state = served.wait(served.start("release/weekly-release", request))
     assert state["type"] == "COMPLETED", served.output.read_text()[-3000:]
     (folder,) = (path.parent for path in served.home.glob("public/search/all/*/manifest.json"))
     return folder
@@ -50,7 +51,10 @@ def from_the_form(served, searches) -> Path:
 @pytest.fixture(scope="module")
 def histograms(served, searches) -> Path:
     """A release of histograms that was started in the same way."""
-    request = {"log": str(searches), "epoch": "2026-W46", "histograms": ["queries", "clicks"]}
+    request = {
+        "log": str(searches), "epoch": "2026-W46", "histograms": ["queries", "clicks"],
+        "blocklist": str(blocklist_of(searches)),
+    }  # fmt: skip
     state = served.wait(served.start("zealous/zealous", request))
     assert state["type"] == "COMPLETED", served.output.read_text()[-3000:]
     (folder,) = (path.parent for path in served.home.glob("public/histograms/all/*/manifest.json"))
@@ -114,7 +118,22 @@ def require_log_without_tracebacks(served, run: str, reason: str) -> None:
         return any(reason in message for message in logged)
 
     wait_until(is_there, "the reason is not in the run's log")
-    assert not [message for message in logged if "Traceback" in message or "File " in message]
+    raw = ("Traceback", "File ", "BadInput", "pydantic", "NoneType", "Validation of")
+    assert not [message for message in logged if any(word in message for word in raw)]
+
+
+def test_form_that_the_api_lets_through_fails_with_the_field_at_fault(served, searches):
+    """Whoever calls the API may switch its check off, and it knows only a part of our rules."""
+    path = f"/deployments/{served.deployment('release/weekly-release')}/create_flow_run"
+    wrong = asked(searches, epsilon=-1, epsilom=1, rotation="often")
+    body = {"parameters": {"request": wrong}, "enforce_parameter_schema": False}
+    run = served.call("POST", path, body)["id"]
+    state = served.wait(run)
+    assert state["type"] == "FAILED"
+    faults = "rotation: must be a whole number, got 'often'; epsilon: must be above 0, got -1; "
+    assert state["message"].startswith(f"{faults}epsilom: is no setting of this; ")
+    require_log_without_tracebacks(served, run, faults)
+    assert states_of_tasks(served, run) == []
 
 
 def test_retry_of_a_failed_run_from_the_page_finishes_it(served, tmp_path):
@@ -125,6 +144,9 @@ def test_retry_of_a_failed_run_from_the_page_finishes_it(served, tmp_path):
     assert state["type"] == "FAILED"
     assert state["message"] == f"{log} is not there; check the path of the log."
     require_log_without_tracebacks(served, run, state["message"])
+    wait_until(lambda: states_of_tasks(served, run), "the server has not heard of the task")
+    (task,) = states_of_tasks(served, run)
+    assert (task["type"], task["message"]) == ("FAILED", state["message"])
     write_searches(log, 1_000)
     retry = {"state": {"type": "SCHEDULED", "name": "AwaitingRetry"}, "force": True}
     served.call("POST", f"/flow_runs/{run}/set_state", retry)
@@ -136,7 +158,8 @@ def test_retry_of_a_failed_run_from_the_page_finishes_it(served, tmp_path):
 
 
 def test_sign_off_waits_and_approval_draws_nothing_again(served, searches):
-    request = asked(searches, product="signed", sign_off=True)
+    blocklist = str(blocklist_of(searches))
+    request = asked(searches, product="signed", sign_off=True, blocklist=blocklist)
     run = served.start("release/weekly-release", request)
     asked_first = served.wait(run, "Suspended")
     assert asked_first["name"] == "Suspended", asked_first
@@ -196,19 +219,36 @@ def test_histograms_are_published_from_the_form_and_leave_artifacts(served, hist
         assert f"hybriddp-{step}" in kinds
 
 
-def test_no_secret_is_anywhere_after_a_release(served, from_the_form, histograms):
-    """Not in logs, run records, results, artifacts, quality results, ledger or published files."""
+def haystacks_of(served) -> dict[str, bytes]:
+    """Everything that a server and its runs wrote, by name; tables as rows, too."""
     haystacks = {"serve.log": served.output.read_bytes()}
     for path in served.home.rglob("*"):
         if path.is_file():
-            haystacks[str(path.relative_to(served.home))] = path.read_bytes()
+            name = str(path.relative_to(served.home))
+            haystacks[name] = path.read_bytes()
             if path.suffix == ".parquet":
-                haystacks[f"{path} as rows"] = str(pq.read_table(path).to_pylist()).encode()
+                haystacks[f"{name} as rows"] = str(pq.read_table(path).to_pylist()).encode()
     assert any("prefect.db" in name for name in haystacks)
     assert any(b"google" in data for data in haystacks.values()), "the search itself must work"
+    return haystacks
+
+
+def test_no_secret_is_anywhere_after_a_release(served, from_the_form, histograms):
+    """Not in logs, run records, results, artifacts, quality results, ledger or published files."""
+    haystacks = haystacks_of(served)
     for secret in SECRETS:
         leaks = [name for name, data in haystacks.items() if secret.encode() in data]
         assert not leaks, secret
+
+
+def test_blocked_text_is_on_no_page(served, from_the_form, histograms):
+    """Pages show what is in Prefect's database: parameters, artifacts, logs and states of runs."""
+    haystacks = haystacks_of(served)
+    assert any(b"google" in data for name, data in haystacks.items() if "prefect.db" in name)
+    holding = {name for name, data in haystacks.items() if BLOCKED[0].encode() in data}
+    assert any(name.startswith("measurements/") for name in holding), "S named it"
+    measured = {name for name in holding if name.startswith("measurements/")}
+    assert holding - measured <= {"private/ledger.sqlite", "private/ledger.sqlite-wal"}
 
 
 def test_plan_reads_the_published_list_and_spends_nothing(served, from_the_form):

@@ -14,7 +14,16 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from tests.flow.conftest import free_port, is_open, is_running, run_command, wait_until
+from flows.cut_off import MESSAGE, is_alone
+from flows.tied import descendants
+from tests.flow.conftest import (
+    free_port,
+    is_open,
+    is_running,
+    run_command,
+    states_of_tasks,
+    wait_until,
+)
 from tests.flow.logs import write_searches
 from tests.homes import new_home
 from tests.repository import ROOT
@@ -174,3 +183,36 @@ def test_port_that_is_taken_is_named(served, tmp_path):
     with serve(new_home(tmp_path).root, port) as process:
         assert f"port {port} is taken" in process.stdout.read()
         assert process.wait(timeout=60) == 2
+
+
+def test_whoever_starts_in_a_home_knows_whether_others_serve_it(tmp_path):
+    home = new_home(tmp_path)
+    home.prefect.mkdir()
+    assert is_alone(home)
+    assert not is_alone(home), "the first one still serves"
+
+
+def test_killed_serve_ends_its_runs_and_the_next_one_says_so(served, tmp_path):
+    """Runs that wait for a person go on waiting, and runs of others are left alone."""
+    path = f"/deployments/{served.deployment('verify/verify')}"
+    paused = {"state": {"type": "PAUSED", "name": "Suspended"}}
+    waiting = served.call("POST", f"{path}/create_flow_run", paused)["id"]
+    own = {"flow_id": served.call("GET", path)["flow_id"], "state": {"type": "RUNNING"}}
+    of_a_command = served.call("POST", "/flow_runs/", own)["id"]
+    study = {"name": "zealous-parameters", "out": str(tmp_path / "study")}  # it takes minutes
+    run = served.start("study/study", study)
+    wait_until(lambda: states_of_tasks(served, run), "the study does not begin")
+    processes = descendants(served.process.pid)
+    listed = subprocess.run(["ps", "-eo", "pid=,args="], capture_output=True, text=True, check=True)
+    runs = [line for line in listed.stdout.splitlines() if "prefect.engine" in line]
+    assert {int(line.split()[0]) for line in runs} & set(processes), "the run has a process"
+    served.process.kill()
+    served.process.wait(timeout=60)
+    wait_until(lambda: not any(map(is_running, processes)), "a process outlives `make serve`")
+    served.serve_again()
+    served.wait_for_words("marked as crashed: 1.")
+    state = served.wait(run)
+    assert (state["type"], state["message"]) == ("CRASHED", MESSAGE)
+    assert {task["type"] for task in states_of_tasks(served, run)} == {"CRASHED"}
+    assert served.call("GET", f"/flow_runs/{waiting}")["state"]["type"] == "PAUSED"
+    assert served.call("GET", f"/flow_runs/{of_a_command}")["state"]["type"] == "RUNNING"

@@ -5,11 +5,13 @@ import json
 import shutil
 import threading
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import tasks.publish
+from tasks import artifacts
 from tasks.checks import VerificationFailed
 from tasks.collection import build_package, write_package
 from tasks.doctor import examine
@@ -21,7 +23,7 @@ from tasks.log_files import BadInput
 from tasks.plan_prior import from_published
 from tasks.publish import _remove_packages, publish, withhold
 from tasks.refusals import BudgetRefused
-from tasks.reprocess import ReprocessRequest, run_reprocess
+from tasks.reprocess import ReprocessRequest, find, run_reprocess
 from tasks.shelf import folders_to_check, look_up, newest_folder, published_heads
 from tasks.standing import Standing
 from tasks.verify import verify_publication, verify_release
@@ -61,6 +63,14 @@ def blocklist(two_weeks):
     path = two_weeks.root / "blocked.txt"
     path.write_text("weather\n")
     return path
+
+
+def test_page_of_a_reprocessing_shows_nothing_that_it_blocks(two_weeks, newest, blocklist):
+    """Estimates are shown before the revision, which is when the ledger knows what is blocked."""
+    frame = pl.DataFrame({"query": ["google", "weather", None]})
+    request = ReprocessRequest(release_id=newest.release_id, blocklist=blocklist)
+    shown = artifacts._unblocked(find(request, two_weeks), frame)
+    assert shown["query"].to_list() == ["google", None]
 
 
 def test_simulated_clients_leave_no_package(two_weeks):

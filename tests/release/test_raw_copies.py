@@ -84,12 +84,10 @@ def test_a_refused_step_of_prefect_leaves_no_copy_and_a_paid_one_keeps_it(log, h
     run = identify(request_for(log), home)
     steps.ingest(run)
     refused = orchestrated.step("judge the log", refuse)
-    with pytest.raises(GateRefused):
-        refused.fn(run)
+    assert isinstance(refused.fn(run).data, GateRefused)
     assert no_copies(home)
     charge(run)
-    with pytest.raises(GateRefused):
-        refused.fn(run)
+    assert isinstance(refused.fn(run).data, GateRefused)
     assert home.warehouse(run.release_id).exists(), "people have paid: a second run goes on"
     assert run_release(run) is not None
     assert no_copies(home)

@@ -2,18 +2,20 @@
 
 import ast
 import asyncio
+import importlib
 import inspect
 import json
 import logging
 
 import pytest
 from prefect.cache_policies import NO_CACHE
+from prefect.states import Failed
 from prefect.workers.process import ProcessJobConfiguration
 
 from flows import release as release_flow
 from hybriddp.errors import HybridDPError
 from tasks import orchestrated, steps
-from tasks.reasons import reasoned
+from tasks.reasons import reasoned_task
 from tasks.refusals import BadInput, BudgetRefused
 from tests.homes import new_home
 from tests.repository import ROOT
@@ -92,39 +94,56 @@ def test_only_unforeseen_errors_are_retried(error, is_retried):
     assert orchestrated._is_unforeseen(None, None, Failed()) is is_retried
 
 
-def test_refused_run_says_its_reason_in_the_forms_words():
-    @reasoned
+def test_refused_step_says_its_reason_in_the_forms_words():
+    @reasoned_task(name="pay")
     def refuse():
         raise BudgetRefused("epoch 2026-W46 was paid for; give --pay-again.")
 
-    state = refuse()
+    state = refuse.fn()
     assert state.is_failed()
     assert state.message == "epoch 2026-W46 was paid for; give pay_again."
-    assert isinstance(state.data, BudgetRefused)  # the command line raises it again
+    assert isinstance(state.data, BudgetRefused)  # the flow and the command line raise it again
 
 
-def test_only_flows_end_with_a_reason():
-    """A task that returned a failed state, instead of raising, would not stop its flow."""
-    for path in (ROOT / "tasks").rglob("*.py"):
-        assert "@reasoned" not in path.read_text(), path
-    for name in ("release", "zealous", "mean", "kmeans", "reprocess", "verify", "plan", "study"):
-        assert "\n@reasoned\ndef " in (ROOT / "flows" / f"{name}.py").read_text(), name
+FLOWS = ("release", "zealous", "mean", "kmeans", "reprocess", "verify", "plan", "study")
 
 
-def logged(error: Exception, message: str) -> logging.LogRecord | None:
-    """Return what Prefect's logger of task runs makes of an error, if it logs it at all."""
+@pytest.mark.parametrize("name", FLOWS)
+def test_a_form_that_is_wrong_is_refused_by_its_flow_in_our_words(name):
+    """Prefect would say it in pydantic's, with a traceback."""
+    flow = getattr(importlib.import_module(f"flows.{name}"), name)
+    assert not flow.should_validate_parameters
+    assert list(flow.parameters.properties) == ["request"], "the page still shows the form"
+    assert flow.parameters.definitions
+    for wrong, words in (
+        ({"epsilom": 1}, "epsilom: is no setting of this; check its spelling or leave it out"),
+        (7, "the settings: must be a table of names and values"),
+    ):
+        state = flow.fn(wrong)
+        assert state.is_failed()
+        assert words in state.message
+        assert "Correct the form's fields and run it again; nothing was done" in state.message
+        assert isinstance(state.data, BadInput)
+
+
+def logged(message: str, *args: object, level=logging.ERROR, error=None) -> str | None:
+    """Return what Prefect's logger of task runs makes of a line, if it logs it at all."""
     logger = logging.getLogger("prefect.task_runs")
-    trace = (type(error), error, error.__traceback__)
-    record = logger.makeRecord(logger.name, logging.ERROR, "", 0, message, (error,), trace)
-    return record if logger.filter(record) else None
+    trace = (type(error), error, None) if error else None
+    record = logger.makeRecord(logger.name, level, "", 0, message, args, trace)
+    return record.getMessage() if logger.filter(record) else None
 
 
 def test_log_of_a_run_says_reasons_instead_of_tracebacks():
     error = BadInput("a.tsv is not there; give --log.")
-    said = logged(error, "Task run failed with exception: %r")
-    assert (said.getMessage(), said.exc_info) == ("a.tsv is not there; give log.", None)
-    assert logged(error, "Engine execution exited with unexpected exception %r") is None
-    assert logged(ValueError("unforeseen"), "failed with %r").exc_info
+    state = Failed(message="a.tsv is not there; give log.", data=error)
+    assert logged("Engine execution exited with unexpected exception", error=error) is None
+    assert logged(f"Task run failed with state: {state!r}") is None
+    again = logged("Task run failed with %s: %r - Retry", "state", state, level=logging.INFO)
+    assert again == "Task run failed with state: 'a.tsv is not there; give log.' - Retry"
+    said = f"Finished in state {state}"
+    assert logged(said) == said == "Finished in state Failed('a.tsv is not there; give log.')"
+    assert logged("failed", error=ValueError("unforeseen")) == "failed"
 
 
 def test_worker_ignores_what_a_request_says_of_its_command():
