@@ -123,6 +123,7 @@ class Device:
             even_beyond_cap: Record it although the device's own reports and the curator's cap
                 together are more than the device's cap: for those who are in the log anyway.
         """
+        _require_day(today)
         with self._file.locked():
             known = self._remember(self._file.read(), lifetime_cap)
             account = known
@@ -140,6 +141,7 @@ class Device:
         The device reports again on epochs that begin after the day that is returned, if both
         sides' caps leave room. Without an opt-in that lasts, nothing changes.
         """
+        _require_day(today)
         with self._file.locked():
             account = self._file.read()
             left = [
@@ -182,6 +184,11 @@ class Device:
             f"spent {spent}, {curators}asked {asked}, remaining {remaining} as (epsilon, delta); "
             "this device takes no part in it."
         )
+
+
+def _require_day(today: date) -> None:
+    # A datetime is a date to Python, and would be stored in a form that no account is read in.
+    require(type(today) is date, "today must be a date", "something else", "give the day, in UTC")
 
 
 def _client_of(package: CollectionPackage) -> Client:

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 
@@ -112,6 +112,17 @@ def test_after_opting_out_the_device_reports_on_epochs_that_begin_later(state, w
     assert spent(state) == 12
     with pytest.raises(BudgetExceeded, match=r"what curators may have charged \(12, 1/10000\)"):
         device.report(week(1, epoch="2027-W01"), [])
+
+
+def test_a_time_of_day_is_refused_and_leaves_the_account_as_it_was(state):
+    """A datetime is a date to Python; stored as one, it made an account that nobody could read."""
+    device = Device(state, PUBLIC_KEY)
+    for act in (lambda day: device.opt_in(day, CAP), device.opt_out):
+        with pytest.raises(ValueError, match="today must be a date"):
+            act(datetime(2026, 11, 17, 12, tzinfo=UTC))
+    assert not state.exists()
+    device.opt_in(TODAY, CAP)
+    assert [o.since for o in opt_ins(state)] == [TODAY]
 
 
 def test_a_clock_that_went_back_does_not_shorten_an_opt_in(state):
