@@ -88,10 +88,10 @@ def _short(number: Fraction) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CuratorStatement:
-    """The ledger's head when the package was made, and the most that anybody was charged in it.
+    """A head of the ledger, and the most that anybody was or is charged there for life.
 
-    `lifetime_cap` bounds everything that the ledger ever charged one person; None says that there
-    is no such bound, because the budget refills.
+    `lifetime_cap` bounds everything that the ledger charges one person, unless its cap is raised
+    later; None says that there is no such bound, because the budget refills.
     """
 
     ledger_seq: int

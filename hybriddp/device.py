@@ -1,7 +1,7 @@
 """A device that reports at most once on a release, and never beyond its lifetime cap.
 
 Standard library only. The device trusts nobody with its account: it keeps it itself, in one
-small file (`hybriddp.device_account`) that holds what was charged and what was sent.
+small file (`hybriddp.device_file`) that holds what was charged and what was sent.
 
 One human is on one side at a time: while a curator has their searches, because they opted in,
 their device stays silent. Tell the device first and the curator then; to leave, the curator first.
@@ -20,12 +20,12 @@ from hybriddp.curator import Loss
 from hybriddp.device_account import (
     Account,
     AccountCorrupt,
-    AccountFile,
     BudgetExceeded,
     Charge,
     OptIn,
     ReportRefused,
 )
+from hybriddp.device_file import AccountFile
 from hybriddp.errors import require
 from hybriddp.package import (
     MAX_REPORTED_CELLS,
@@ -112,21 +112,23 @@ class Device:
         """Record that this person opts in to the curator's log, before the curator is told.
 
         From now on the device stays silent. Asked again, nothing changes but the curator's cap, if
-        it is larger now; that is remembered even if it is refused. What the device reported before
-        is about releases whose opt-in people were drawn already, and is sent again.
+        it is larger now. What the device reported before is about releases whose opt-in people
+        were drawn already, and is sent again.
 
         Args:
             today: The day, in UTC.
             lifetime_cap: The most that the curator's ledger charges a person for life, as its
-                packages and labels say; None if there is no such bound.
+                packages and labels say; None if there is no such bound. It is remembered even if
+                it is refused, and if the curator ever named a larger one, that counts.
             even_beyond_cap: Record it although the device's own reports and the curator's cap
                 together are more than the device's cap: for those who are in the log anyway.
         """
+        _require_day(today)
         with self._file.locked():
             known = self._remember(self._file.read(), lifetime_cap)
             account = known
             if not known.is_opted_in(self._curator):
-                new = OptIn(self._curator, today, None, lifetime_cap)
+                new = OptIn(self._curator, today, None)
                 account = replace(known, opt_ins=(*known.opt_ins, new))
             if not even_beyond_cap:
                 self._require_sum("opting in", account, Loss())
@@ -139,6 +141,7 @@ class Device:
         The device reports again on epochs that begin after the day that is returned, if both
         sides' caps leave room. Without an opt-in that lasts, nothing changes.
         """
+        _require_day(today)
         with self._file.locked():
             account = self._file.read()
             left = [
@@ -156,7 +159,10 @@ class Device:
         return self._public_key.hex()
 
     def _remember(self, account: Account, stated: Loss | None) -> Account:
-        """Store a cap that the curator named, before anything is decided or refused by it."""
+        """Store a cap that the curator named, before anything is decided or refused.
+
+        Whoever signed it has the key that the owner gave this device; no stranger adds to the file.
+        """
         known = account.knowing(self._curator, stated)
         if known != account:
             self._file.write(known)
@@ -178,6 +184,11 @@ class Device:
             f"spent {spent}, {curators}asked {asked}, remaining {remaining} as (epsilon, delta); "
             "this device takes no part in it."
         )
+
+
+def _require_day(today: date) -> None:
+    # A datetime is a date to Python, and would be stored in a form that no account is read in.
+    require(type(today) is date, "today must be a date", "something else", "give the day, in UTC")
 
 
 def _client_of(package: CollectionPackage) -> Client:

@@ -1,34 +1,18 @@
-"""The file in which a device keeps its person's account: charges, reports, and times of opt-in.
+"""What a device remembers: charges, reports, times of opt-in, and the caps that curators named.
 
 Standard library only. It holds nothing of the records.
 """
 
 import hashlib
-import json
-import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import date
-from pathlib import Path
-from typing import Any
 
 from hybriddp.client_law import client_budget
 from hybriddp.curator import Loss, larger_cap
 from hybriddp.errors import HybridDPError
-from hybriddp.package import CollectionPackage, canonical_json
+from hybriddp.package import CollectionPackage
 from hybriddp.params import Budget
-
-if sys.platform != "win32":
-    import fcntl
-
-# A report has a few bytes, or some hundred thousand if its list is long and its epsilon small.
-MAX_BYTES = 64 * 2**20
-
-_STATE_VERSION = 2
-# Accounts of version 0.1.0 know no times of opt-in.
-_OLD_STATE_VERSION = 1
 
 
 class ReportRefused(HybridDPError):
@@ -82,7 +66,6 @@ class OptIn:
     curator: str  # its public key
     since: date
     until: date | None  # None while it lasts
-    lifetime_cap: Loss | None  # None if the curator's budget has no bound for life
 
     @property
     def lasts(self) -> bool:
@@ -92,10 +75,15 @@ class OptIn:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Everything that the device remembers, oldest first."""
+    """Everything that the device remembers, oldest first.
+
+    `named_caps` has, for each public key that the device was ever given, the largest cap for life
+    that its curator named, whether or not the person had joined it by then; None is no bound.
+    """
 
     charges: tuple[Charge, ...] = ()
     opt_ins: tuple[OptIn, ...] = ()
+    named_caps: Mapping[str, Loss | None] = field(default_factory=dict)
 
     @property
     def spent(self) -> Loss:
@@ -125,137 +113,19 @@ class Account:
         return any(opt_in.lasts and opt_in.curator == curator for opt_in in self.opt_ins)
 
     def knowing(self, curator: str, stated: Loss | None) -> "Account":
-        """Return the account that remembers a cap which a curator named, if it was ever joined.
+        """Return the account that remembers a cap which a curator named.
 
         It only grows: what was charged under a larger cap stays charged. None has no bound.
         """
-        known = [
-            replace(o, lifetime_cap=larger_cap(o.lifetime_cap, stated))
-            if o.curator == curator
-            else o
-            for o in self.opt_ins
-        ]
-        return replace(self, opt_ins=tuple(known))
+        largest = larger_cap(self.named_caps.get(curator, Loss()), stated)
+        return replace(self, named_caps={**self.named_caps, curator: largest})
 
     def charged_elsewhere(self) -> Loss | None:
         """Return the most that curators may have charged; None if nobody knows a bound.
 
         A curator keeps one account of a person however often they come and go, so it counts once,
-        with the largest cap that it named.
+        with the largest cap that it ever named. One that was never joined has charged nothing.
         """
-        caps: dict[str, Loss] = {}
-        for opt_in in self.opt_ins:
-            if opt_in.lifetime_cap is None:
-                return None
-            known = caps.get(opt_in.curator, Loss())
-            caps[opt_in.curator] = known.or_more(opt_in.lifetime_cap)
-        return Loss.total(caps.values())
-
-
-class AccountFile:
-    """The account's file: a line with the SHA-256 of the rest, then everything as JSON.
-
-    The hash is against accidents, not against the device's owner: whoever can write the file
-    can read the records as well.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep other processes and threads of this device out."""
-        # A file of its own, because the account's is replaced at every write.
-        descriptor = os.open(self._beside(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            if sys.platform != "win32":
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(descriptor)
-
-    def read(self) -> Account:
-        """Return the account; only a file that never was is an empty one."""
-        try:
-            data = self._path.read_bytes()
-        except FileNotFoundError:
-            return Account()
-        digest, _, body = data.partition(b"\n")
-        try:
-            if digest.decode("ascii") != hashlib.sha256(body).hexdigest():
-                raise ValueError
-            return _read_state(json.loads(body))
-        except (ValueError, TypeError, KeyError, AttributeError):
-            raise AccountCorrupt(
-                f"{self._path.name} must be an account as this device wrote it, got something "
-                "else; restore its newest copy. Without it nobody knows what was spent."
-            ) from None
-
-    def require_room(self) -> None:
-        """Refuse to grow without end: tiny budgets would let a curator ask for ever."""
-        if self._path.exists() and self._path.stat().st_size > MAX_BYTES:
-            raise ReportRefused(
-                f"the account holds more than {MAX_BYTES} bytes of reports; it takes no more."
-            )
-
-    def write(self, account: Account) -> None:
-        """Replace the account, and return once it would survive a power cut."""
-        body = canonical_json(_state_of(account))
-        temporary = self._beside(".new")
-        temporary.unlink(missing_ok=True)  # left over from a crash
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(descriptor, "wb") as file:
-            file.write(hashlib.sha256(body).hexdigest().encode("ascii") + b"\n" + body)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, self._path)
-        if sys.platform != "win32":  # where a directory cannot be opened
-            directory = os.open(self._path.parent, os.O_RDONLY)
-            try:
-                os.fsync(directory)
-            finally:
-                os.close(directory)
-
-    def _beside(self, suffix: str) -> Path:
-        return self._path.with_name(self._path.name + suffix)
-
-
-def _state_of(account: Account) -> dict[str, Any]:
-    return {
-        "schema_version": _STATE_VERSION,
-        "charges": [
-            {name: getattr(charge, name) for name in Charge.__slots__}
-            | {"budget": Loss.of(charge.budget).texts()}
-            for charge in account.charges
-        ],
-        "opt_ins": [
-            {
-                "curator": opt_in.curator,
-                "since": opt_in.since.isoformat(),
-                "until": None if opt_in.until is None else opt_in.until.isoformat(),
-                "lifetime_cap": opt_in.lifetime_cap and opt_in.lifetime_cap.texts(),
-            }
-            for opt_in in account.opt_ins
-        ],
-    }
-
-
-def _read_state(state: Any) -> Account:
-    is_old = state["schema_version"] == _OLD_STATE_VERSION
-    known = {"schema_version", "charges"} | (set() if is_old else {"opt_ins"})
-    if set(state) != known or state["schema_version"] not in (_OLD_STATE_VERSION, _STATE_VERSION):
-        raise ValueError
-    return Account(
-        tuple(Charge(**{**row, "budget": Budget(**row["budget"])}) for row in state["charges"]),
-        tuple(map(_read_opt_in, () if is_old else state["opt_ins"])),
-    )
-
-
-def _read_opt_in(row: dict[str, Any]) -> OptIn:
-    cap, until = row["lifetime_cap"], row["until"]
-    return OptIn(
-        curator=row["curator"],
-        since=date.fromisoformat(row["since"]),
-        until=None if until is None else date.fromisoformat(until),
-        lifetime_cap=None if cap is None else Loss(**cap),
-    )
+        known = [self.named_caps[curator] for curator in {o.curator for o in self.opt_ins}]
+        caps = [cap for cap in known if cap is not None]
+        return Loss.total(caps) if len(caps) == len(known) else None

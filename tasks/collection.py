@@ -1,6 +1,5 @@
 """The collection package: the signed list and parameters that devices report on."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -23,9 +22,13 @@ from tasks.ledger_rules import Entry, Kind
 from tasks.left_out import blocked_now, require_settled
 from tasks.log_files import BadInput
 from tasks.policy import DELTA_UNITS, EPSILON_UNITS
+from tasks.policy_change import promised_policy
 from tasks.processing import published_listing
 from tasks.run import Release, Run
 from tasks.run import collection_id as collection_id  # many know it from here
+
+# The rows after which the ledger may promise another cap.
+_CHANGES_THE_CAP = (Kind.POLICY, Kind.RESERVED, Kind.VOIDED)
 
 
 def build_package(release: Release) -> CollectionPackage:
@@ -45,10 +48,21 @@ def build_package(release: Release) -> CollectionPackage:
 
 
 def _statement(release: Release) -> CuratorStatement:
-    """State the ledger as it was when the list was complete, so that it is the same every time."""
-    head = _last_row(release)
-    entries = [entry for entry in release.ledger.entries() if entry.seq <= head.seq]
-    return CuratorStatement(head.seq, head.hash, lifetime_cap(entries))
+    """State what the ledger promises now, and its head as early as it promised that.
+
+    So a package that is made again is the same: when the list was complete, all was there that it
+    says. Only if the policy was changed since, it may have to speak of a later row.
+    """
+    entries, listed = release.ledger.entries(), _last_row(release)
+    cap = lifetime_cap(entries)
+    head = next(
+        entry
+        for number, entry in enumerate(entries, start=1)
+        if entry.seq >= listed.seq
+        and (entry.seq == listed.seq or entry.kind in _CHANGES_THE_CAP)
+        and lifetime_cap(entries[:number]) == cap
+    )
+    return CuratorStatement(head.seq, head.hash, cap)
 
 
 def _last_row(release: Release) -> Entry:
@@ -61,18 +75,13 @@ def _last_row(release: Release) -> Entry:
     return rows[-1]
 
 
-def lifetime_cap(entries: Iterable[Entry]) -> Loss | None:
-    """Return what nobody was ever charged beyond; None if the budget refilled at some time.
-
-    A cap that was lowered since, or was never used, changes nothing of that.
-    """
-    used = [entry.payload["policy"] for entry in entries if entry.kind is Kind.RESERVED]
-    if any(policy["window_days"] is not None for policy in used):
+def lifetime_cap(entries: list[Entry]) -> Loss | None:
+    """Return what nobody was or is charged beyond; None if the budget refills or ever did."""
+    promised = promised_policy(entries)
+    if promised.window_days is not None:
         return None
-    return Loss(
-        Fraction(max(policy["cap_epsilon_nano"] for policy in used), EPSILON_UNITS),
-        Fraction(max(policy["cap_delta_atto"] for policy in used), DELTA_UNITS),
-    )
+    cap = promised.cap
+    return Loss(Fraction(cap.epsilon, EPSILON_UNITS), Fraction(cap.delta, DELTA_UNITS))
 
 
 def publish_package(run: Run) -> Path:
@@ -101,19 +110,23 @@ def write_package(release: Release, package: CollectionPackage) -> Path:
 
 
 def _require_same(run: Run, folder: Path, package: CollectionPackage) -> None:
-    """Refuse a package that says something else; one of version 0.1.0 may say less."""
+    """Refuse a package that asks something else.
+
+    What it states of the ledger is what we signed then: version 0.1.0 stated nothing, and a cap
+    that was raised since was not known.
+    """
     try:
         there = read_package(folder, Keyring.open(run.home).public_key, verify=is_signed)
     except HybridDPError:
         there = None
-    if there is None or there not in (package, without_statement(package)):
+    if there is None or _without_statement(there) != _without_statement(package):
         raise LedgerCorrupt(
             f"{folder} holds another package than these measurements give; restore it."
         )
 
 
-def without_statement(package: CollectionPackage) -> CollectionPackage:
-    """Return the package as version 0.1.0 would have written it."""
+def _without_statement(package: CollectionPackage) -> CollectionPackage:
+    """Return the package without what it states of the ledger, as version 0.1.0 wrote it."""
     return replace(package, curator=None)
 
 

@@ -1,33 +1,63 @@
-"""What another policy means for those who were promised the old one."""
+"""What the ledger promises everybody, and what another policy means for promises that were made."""
 
 from tasks.home import Home
-from tasks.policy import Policy
-from tasks.shelf import published_manifests
+from tasks.ledger_rules import Entry
+from tasks.policy import DELTA_UNITS, EPSILON_UNITS, Charge, Policy, current_policy, weakest
+from tasks.run import live_reservations
+from tasks.shelf import published_manifests, published_packages
+
+
+def promised_policy(entries: list[Entry]) -> Policy:
+    """Return what holds for everybody: who was ever charged, and who is from now on.
+
+    Labels and packages state it. A cap that was never used and holds no more changes nothing.
+    """
+    charged = [Policy.of_payload(e.payload["policy"]) for e in live_reservations(entries)]
+    return weakest([*charged, current_policy(entries)])
 
 
 def price_of_change(home: Home, old: Policy, new: Policy) -> str:
-    """Say what a change does, and to how many published labels."""
-    n_others = n_broken = 0
-    for _, manifest in published_manifests(home):
-        promised = Policy.of_payload(manifest["cap"])
-        n_others += (promised.cap, promised.window_days) != (new.cap, new.window_days)
-        n_broken += _allows_more(new, promised)
+    """Say what a change does, and to how many published labels and packages."""
     sentences = [
         f"The policy becomes {_words(new)}; it was {_words(old)}. The change is on record for ever "
         "and holds from the next reservation on."
     ]
-    if n_others:
-        kept = (
-            f", and this one is looser than {n_broken} of them: their promise would be broken."
-            if n_broken
-            else "; this one keeps what they promise."
-        )
-        sentences.append(f"{n_others} published labels promise another cap{kept}")
+    labels = [Policy.of_payload(manifest["cap"]) for _, manifest in published_manifests(home)]
+    sentences += _price(new, labels, "published labels promise")
+    packages = _stated_to_devices(home)
+    sentences += _price(new, packages, "collection packages promise devices")
+    if any(_allows_more(new, promised) for promised in packages):
+        sentences.append("Devices that heard nothing newer would count with too small a cap.")
     if new.max_refusals > old.max_refusals:
         sentences.append(
             "More verdicts on raw logs let somebody find out more about them without noise."
         )
     return " ".join(sentences)
+
+
+def _stated_to_devices(home: Home) -> list[Policy]:
+    """Return the caps for life of packages; some state none, and promise nothing."""
+    statements = [package.curator for package in published_packages(home)]
+    caps = [stated.lifetime_cap for stated in statements if stated is not None]
+    return [
+        Policy(Charge(int(cap.epsilon * EPSILON_UNITS), int(cap.delta * DELTA_UNITS)))
+        for cap in caps
+        if cap is not None
+    ]
+
+
+def _price(new: Policy, promises: list[Policy], who_promise: str) -> list[str]:
+    """Say how many promised something else, and to how many of them the new policy is untrue."""
+    others = [p for p in promises if (p.cap, p.window_days) != (new.cap, new.window_days)]
+    if not others:
+        return []
+    n_broken = sum(_allows_more(new, promised) for promised in others)
+    kept = (
+        f", and this one is looser than {n_broken} of them: their promise would be broken."
+        if n_broken
+        else "; this one keeps what they promise."
+    )
+    return [f"{len(others)} {who_promise} another cap{kept}"]
 
 
 def _allows_more(new: Policy, promised: Policy) -> bool:

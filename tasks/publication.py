@@ -14,9 +14,9 @@ from tasks.ledger import LedgerCorrupt, LedgerMoved
 from tasks.ledger_rules import Entry, Kind
 from tasks.manifest import build_manifest, code_version, manifest_bytes, signed_bytes
 from tasks.manifest_form import SCHEMA_VERSION
-from tasks.policy import Policy, current_policy, weakest
+from tasks.policy_change import promised_policy
 from tasks.products import Settings, product_of
-from tasks.run import Release, live_reservations
+from tasks.run import Release
 from tasks.standing import Standing, folder_name
 
 
@@ -62,8 +62,6 @@ def next_payload(release: Release, facts: Mapping[str, Any], revision: int) -> d
     """Return what the ledger would say of a publication that is made now."""
     standing = standing_of(release)
     earlier = standing.publications
-    entries = release.ledger.entries()
-    charged = [Policy.of_payload(e.payload["policy"]) for e in live_reservations(entries)]
     return {
         "schema_version": SCHEMA_VERSION,
         "created": release.ledger.now().isoformat(timespec="seconds"),
@@ -73,8 +71,7 @@ def next_payload(release: Release, facts: Mapping[str, Any], revision: int) -> d
         "code_version": code_version(),
         # Whether readers are pointed to it: only a row can move them.
         "latest": standing.would_be_newest((release.release_id, release.attempt)),
-        # What holds for everybody who was ever charged, also if the cap was changed since.
-        "cap": weakest([*charged, current_policy(entries)]).payload,
+        "cap": promised_policy(release.ledger.entries()).payload,
         # The row's hash is public: without a salt, anybody could test a guessed blocked text.
         "salt": secrets.token_hex(16),
         **facts,

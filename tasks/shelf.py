@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from hybriddp.errors import InvalidParameter
 from hybriddp.normalise import normalise_query
+from hybriddp.package import PACKAGE_FILE, CollectionPackage
 from tasks.home import Home
 from tasks.ledger import Head, LedgerCorrupt
 from tasks.notices import NOTICE, refuse_if_taken_down
@@ -26,6 +28,22 @@ def published_manifests(home: Home) -> list[tuple[Path, dict[str, Any]]]:
     for folder in _release_folders(home):
         if (folder / "manifest.json").exists():
             found.append((folder, _read_manifest(folder)))
+    return found
+
+
+def published_packages(home: Home) -> list[CollectionPackage]:
+    """Return every collection package that devices can read; some were taken down."""
+    found = []
+    for file in sorted((home.public / "collections").glob(f"*/{PACKAGE_FILE}")):
+        if file.parent.name.startswith("."):
+            continue
+        try:
+            found.append(CollectionPackage.from_bytes(read_file(file.parent, file.name)))
+        except (Unreadable, InvalidParameter):
+            raise LedgerCorrupt(
+                f"{file} is damaged, so nobody knows which cap it promises to devices; restore the "
+                "public zone from its backup."
+            ) from None
     return found
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hybriddp.device import Device
+from hybriddp.device_file import AccountFile
 from hybriddp.errors import HybridDPError
 from hybriddp.package import canonical_json
 
@@ -80,6 +81,6 @@ def ask_device(folder: Path, data: bytes) -> bool:
         words = str(refusal)
     else:
         return True
-    assert not account.exists(), "what is refused is not charged"
+    assert AccountFile(account).read().charges == (), "what is refused is not charged"
     assert len(words) < 700, "a message, not a package"
     return False

@@ -5,6 +5,7 @@ import json
 import logging
 import shutil
 import sqlite3
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -15,7 +16,7 @@ from flows import list_sign_off, sign_off
 from flows.cli import app
 from hybriddp.client import Client
 from hybriddp.curator import Loss
-from hybriddp.device import Device, ReportRefused
+from hybriddp.device import BudgetExceeded, Device, ReportRefused
 from hybriddp.errors import InvalidParameter
 from hybriddp.package import canonical_json, read_package
 from tasks import artifacts, collection, draws, steps
@@ -27,8 +28,10 @@ from tasks.ledger import Ledger, LedgerCorrupt
 from tasks.ledger_rules import Kind
 from tasks.left_out import LEFT_OUT_FILE, seal_list, settle_list
 from tasks.log_files import BadInput
-from tasks.policy import Policy, set_policy
+from tasks.policy import Policy, current_policy, set_policy
+from tasks.policy_change import price_of_change
 from tasks.processing import published_listing
+from tasks.publication import next_payload
 from tasks.quality import GateRefused
 from tasks.refusals import BudgetRefused
 from tasks.request import ReleaseRequest
@@ -41,6 +44,7 @@ from tests.release.support import (
     files_below,
     request_by_column,
     request_for,
+    reserve_release,
     sealed_groups,
     write_log,
 )
@@ -350,8 +354,13 @@ def test_a_package_carries_the_ledgers_head_and_is_the_same_whenever_it_is_made(
     drawn = run.state.find(Kind.DRAWN, HISTOGRAM)
     assert (stated.ledger_seq, stated.ledger_hash) == (drawn.seq, drawn.hash)
     assert stated.lifetime_cap == Loss(12, "1e-4")
-    set_policy(run.ledger, Policy.of(20, "1e-3", 7))
+    set_policy(run.ledger, Policy.of(11, "1e-4", None))
+    reserve_release(device_request(log, epoch="2026-W45"), home)
     shutil.rmtree(folder)
+    assert run_release(run) is None
+    assert files_below(folder) == made
+    # What is out stays as it was signed, whatever became of the cap.
+    set_policy(run.ledger, Policy.of(20, "1e-3", 7))
     assert run_release(run) is None
     assert files_below(folder) == made
 
@@ -396,6 +405,61 @@ def test_the_stated_cap_is_the_largest_that_anybody_was_charged_under(log, home)
     set_policy(first.ledger, Policy.of(9, "1e-2", 30))
     run_release(second)
     assert package_of(home).curator.lifetime_cap is None
+
+
+@pytest.mark.parametrize("raised", ["before the draws", "before the package"])
+@pytest.mark.parametrize("window_days", [None, 30])
+def test_a_package_states_the_cap_that_holds_when_it_is_signed(
+    log, home, root, raised, window_days
+):
+    """As a label of that moment does: the ledger may charge it from the next release on."""
+    ledger, raised_cap = Ledger(home.ledger), Policy.of(12, "1e-4", window_days)
+    set_policy(ledger, Policy.of(4, "1e-4", None))
+    run = reserve_release(device_request(log), home)
+    if raised == "before the package":
+        for step in (steps.draw_head_list, steps.settle_list, steps.draw_optin_histogram):
+            step(run)
+    row = set_policy(ledger, raised_cap)
+    assert run_release(identify(run.request, home)) is None
+    stated = package_of(home).curator
+    assert stated.lifetime_cap == (Loss(12, "1e-4") if window_days is None else None)
+    assert next_payload(run, {}, 1)["cap"] == raised_cap.payload, "as a label says"
+    assert (stated.ledger_seq == row.seq) == (raised == "before the package")
+    [folder] = (home.public / "collections").iterdir()
+    device = Device(root / "account", read_public_key(home.public / "signing.pub"))
+    device.report(folder, [])  # 4 of 12
+    with pytest.raises(BudgetExceeded, match="opting in must fit"):
+        device.opt_in(run.epoch.end, stated.lifetime_cap)
+
+
+def test_a_raised_cap_says_first_whose_package_promised_less(log, home):
+    set_policy(Ledger(home.ledger), Policy.of(6, "1e-4", None))
+    run_release(identify(device_request(log), home))
+    broken = "1 collection packages promise devices another cap, and this one is looser than 1"
+
+    def price(*asked) -> str:
+        old = current_policy(Ledger(home.ledger).entries())
+        return price_of_change(home, old, Policy.of(*asked))
+
+    for asked in ((6.5, "1e-4", None), (1, "2e-4", None), (1, 0, 365)):
+        assert f"{broken} of them: their promise would be broken" in price(*asked)
+    assert "devices another cap; this one keeps what they promise" in price(5, "1e-4", None)
+    assert "packages" not in price(6, "1e-4", None, 11)
+    command = ["ledger", "policy", "--cap-epsilon", "20", "--home", str(home.root)]
+    refused = CliRunner().invoke(app, command)
+    assert refused.exit_code == 2
+    assert broken in " ".join(refused.stderr.split())
+    # One that says it has no bound, says nothing, or was taken down promises nothing.
+    [folder] = (home.public / "collections").iterdir()
+    package = package_of(home)
+    for curator in (replace(package.curator, lifetime_cap=None), None):
+        (folder / "package.json").write_bytes(replace(package, curator=curator).to_bytes())
+        assert "packages" not in price(20, "1e-4", None)
+    (folder / "package.json").write_bytes(b"{}")
+    with pytest.raises(LedgerCorrupt, match="nobody knows which cap it promises"):
+        price(20, "1e-4", None)
+    (folder / "package.json").unlink()
+    assert "packages" not in price(20, "1e-4", None)
 
 
 def test_a_package_that_was_taken_down_or_is_not_needed_is_not_made_again(log, home):

@@ -120,7 +120,7 @@ def test_charge_and_report_are_durable_in_order(state, week, monkeypatch):
     monkeypatch.setattr(Client, "report", report)
     Device(state, PUBLIC_KEY).report(week(1), RECORDS)
     store = ["sync file", "replace", "sync directory"]
-    assert steps == [*store, "draw", *store]
+    assert steps == [*store, *store, "draw", *store], "the curator's cap, the charge, the report"
 
 
 DYING = """
@@ -129,15 +129,15 @@ from hybriddp.client import Client
 from hybriddp.device import Device
 where, state, directory, key = sys.argv[1:]
 replace, stores = os.replace, []
-def die_at_the_second(*paths):
+def die_at_the_third(*paths):
     stores.append(paths)
-    if len(stores) == 2:
+    if len(stores) == 3:
         os._exit(9)
     replace(*paths)
 if where == "in the draw":
     Client.report = lambda *_: os._exit(9)
 else:
-    os.replace = die_at_the_second
+    os.replace = die_at_the_third
 Device(state, bytes.fromhex(key)).report(directory, [])
 """
 
@@ -177,11 +177,11 @@ PACKAGES = [
     package_of_week(3, "3"),
     package_of_week(4, "1"),
 ]
-CRASHES = [None, "draw", *((n, when) for n in (1, 2) for when in ("before", "after"))]
+CRASHES = [None, "draw", *((n, when) for n in (1, 2, 3) for when in ("before", "after"))]
 
 
 class MortalDevice:
-    """A device whose process can die around either store or in the draw, and starts again."""
+    """A device whose process can die around any store or in the draw, and starts again."""
 
     def __init__(self, state: Path, patch: pytest.MonkeyPatch) -> None:
         self.state = state
@@ -285,13 +285,14 @@ def test_what_cannot_be_drawn_is_not_charged(state, week):
     (unsigned / "package.sig").write_bytes(bytes(64))
     with pytest.raises(InvalidParameter, match="must be the signature"):
         device.report(unsigned, RECORDS)
+    assert not state.exists(), "no stranger's words are kept"
     with pytest.raises(InvalidParameter, match="large enough to tell 3 values apart"):
         device.report(week(1, "1e-25", "1e-30"), RECORDS)
     for records in (["ab"], [("a rare disease",)], [("a rare disease", None)], [["a", "b"]]):
         with pytest.raises(InvalidParameter, match="records must be pairs") as caught:
             device.report(week(1), records)
         assert "disease" not in str(caught.value)
-    assert not state.exists()
+    assert charges(state) == []
 
 
 def test_account_holds_nothing_of_the_records_and_is_the_owners_alone(state, week):
