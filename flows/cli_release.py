@@ -163,7 +163,8 @@ def reprocess(
     """Do the post-processing again from the measurements: free, a revision only if it differs."""
     from flows.environment import configure
     from flows.running import run_flow
-    from tasks.reprocess import ReprocessRequest
+    from tasks.blocklist import read_blocklist
+    from tasks.reprocess import ReprocessRequest, find, settings_for
 
     request = ReprocessRequest(
         release_id=release_id,
@@ -174,7 +175,10 @@ def reprocess(
         min_agreement=min_agreement,
         accept_collapse=bool(accept_collapse),
     )
-    folder, _ = run_flow("reprocess", request, configure(home, quiet=True), is_quiet=as_json)
+    place = configure(home, quiet=True)
+    settings_for(find(request, place), request)  # what is refused anyway needs no Prefect
+    read_blocklist(blocklist)
+    folder, _ = run_flow("reprocess", request, place, is_quiet=as_json)
     if as_json:
         say_json({"folder": str(folder)})
     else:
@@ -249,9 +253,10 @@ def search(
     """Look up a prefix in a published list, as a browser would."""
     from tasks.shelf import look_up, newest_folder
 
-    found = look_up(newest_folder(folder), prefix, limit)
+    place = newest_folder(folder)
+    found = look_up(place, prefix, limit)
     if as_json:
-        say_json(found)
+        say_json({"folder": str(place), "prefix": prefix, "queries": found})
         return
     console = Console()
     if not found:

@@ -11,7 +11,7 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import wraps
@@ -101,7 +101,7 @@ def say(text: str = "", *, to_stderr: bool = False) -> None:
     typer.echo(harmless(text), err=to_stderr)
 
 
-def say_json(content: object) -> None:
+def say_json(content: Mapping[str, object]) -> None:
     """Print one JSON object for machines."""
     typer.echo(json.dumps(content, default=str))
 

@@ -197,12 +197,12 @@ def _seal(engine: DuckDBEngine, home: Home) -> str:
     return digest
 
 
-def void_reservation(home: Home, release_id: str) -> int:
-    """Give the newest reservation of a release back, of which nothing was drawn."""
+def void_reservation(home: Home, release_id: str) -> tuple[str, int]:
+    """Give the newest reservation of a release back, of which nothing was drawn; say which."""
     ledger = open_for_writing(home)
     release_id = full_release_id(ledger, release_id)
     attempts = ledger.attempts(release_id)
     if not attempts:
         raise BudgetRefused(f"no release has the id {release_id!r}; `hybriddp ledger show` lists.")
     ledger.append(Kind.VOIDED, release_id, attempts[-1], {})
-    return attempts[-1]
+    return release_id, attempts[-1]
