@@ -164,7 +164,7 @@ def judge_log(run: LogRun, suite: str = "raw_log") -> Verdict | None:
     verdict = judge(suite, metrics, limits)
     write_quality(run, suite, metrics.to_pylist()[0], verdict)
     if not verdict.passed:
-        raise GateRefused(f"{verdict.refusal()}\nNobody was charged.")
+        raise GateRefused(f"{verdict.refusal()} Nobody was charged.")
     return verdict
 
 
