@@ -24,6 +24,7 @@ import typer
 from rich.text import Text
 
 from hybriddp.errors import HybridDPError
+from tasks.machine import machine_fault
 from tasks.refusals import (
     BAD_INPUT,
     FAILED,
@@ -158,6 +159,8 @@ def _explain(error: BaseException) -> tuple[str, int, str | None]:
 
         if isinstance(error, ValidationError):
             return fields_at_fault(error), BAD_INPUT, None
+    if isinstance(error, OSError) and (fault := machine_fault(error)):
+        return fault, FAILED, None
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return (
             f"{error.filename}: {error.strerror}; check the path, and who may use it.",

@@ -12,7 +12,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hybriddp.errors import HybridDPError
 from tasks.log_header import header_of, refuse_other_delimiter, what_is_there
+from tasks.machine import MachineFailed, machine_fault
 from tasks.plain_paths import is_utf8
 from tasks.refusals import BadInput as BadInput
 
@@ -110,7 +112,7 @@ def _files(path: Path, what: str) -> tuple[Path, ...]:
         else:
             raise BadInput(f"{path} is not there; check the path of the {what}.")
     except OSError as error:
-        raise BadInput(f"{path} cannot be read ({error.strerror}).") from None
+        raise _unreadable(path, error) from None
     for file in files:
         if not is_utf8(file):
             raise BadInput(f"{str(file)!r} has a name that is not UTF-8; rename the {what}.")
@@ -118,10 +120,18 @@ def _files(path: Path, what: str) -> tuple[Path, ...]:
             with file.open("rb") as opened:
                 first = opened.read(1)
         except OSError as error:
-            raise BadInput(f"{file} cannot be read ({error.strerror}).") from None
+            raise _unreadable(file, error) from None
         if not first:
             raise BadInput(f"{file} is empty; a {what} needs at least its header.")
     return files
+
+
+def _unreadable(path: Path, error: OSError) -> HybridDPError:
+    if fault := machine_fault(error):
+        return MachineFailed(fault)
+    return BadInput(
+        f"{path} cannot be read ({error.strerror}); see that whoever runs this may read it."
+    )
 
 
 def _dialect(file: Path, what: str) -> str:
@@ -144,7 +154,9 @@ def _columns(file: Path, dialect: str, texts: tuple[str, ...], what: str) -> tup
 def _parquet_schema(file: Path) -> pa.Schema:
     try:
         return pq.read_schema(file)
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and (fault := machine_fault(error)):
+            raise MachineFailed(f"{file}: {fault}") from None
         raise BadInput(f"{file} is not a Parquet file, or is damaged.") from None
 
 

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
+from tasks.machine import MachineFailed, machine_fault
 from tasks.refusals import BadInput
 
 # The first line must end within this many bytes.
@@ -117,6 +118,6 @@ def _first_line(file: Path) -> bytes:
         with gzip.open(file) as zipped:
             return zipped.readline(_HEADER_BYTES)
     except (OSError, EOFError, zlib.error) as error:
-        if isinstance(error, OSError) and error.errno:  # the machine's fault, not the file's
-            raise BadInput(f"{file} cannot be read ({error.strerror}).") from None
+        if isinstance(error, OSError) and (fault := machine_fault(error)):
+            raise MachineFailed(f"{file}: {fault}") from None
         raise BadInput(f"{file} is not a whole gzip file; get it again.") from None

@@ -37,6 +37,7 @@ EXIT_CODES = {
     "EngineFailed": FAILED,
     "StepFailed": FAILED,
     "Stopped": FAILED,
+    "MachineFailed": FAILED,
     "ServerFailed": FAILED,
     "VerificationFailed": FAILED,
     "ReportRefused": FAILED,
