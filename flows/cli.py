@@ -287,13 +287,14 @@ def doctor(home: HomeOption = None, as_json: JsonOption = False) -> None:
     from tasks.home import Home
 
     findings = examine(Home.at(home))
+    is_well = all(finding.is_well for finding in findings)
     if as_json:
-        say_json([asdict(finding) for finding in findings])
+        say_json({"is_well": is_well, "findings": [asdict(finding) for finding in findings]})
     else:
         console = Console()
         for finding in findings:
             remedy = f" Remedy: {finding.remedy}." if not finding.is_well and finding.remedy else ""
             text = f"{finding.name}: {finding.detail}.{remedy}"
             console.print(mark(finding.is_well), text)
-    if not all(finding.is_well for finding in findings):
+    if not is_well:
         raise typer.Exit(FAILED)

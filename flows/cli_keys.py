@@ -1,10 +1,8 @@
 """`hybriddp keys`: make a home with its keys, and show what may be shown of them."""
 
-import json
-
 import typer
 
-from flows.terminal import HomeOption, JsonOption, explained
+from flows.terminal import HomeOption, JsonOption, explained, say, say_json
 from tasks.home import Home
 from tasks.keys import PURPOSES, Keyring, make_keys, write_public_key
 
@@ -13,14 +11,19 @@ keys_app = typer.Typer(help="The curator's keys.", no_args_is_help=True)
 
 @keys_app.command("init")
 @explained
-def init(home: HomeOption = None) -> None:
+def init(home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Make the keys of a new home; keys that are there stay."""
     place = Home.create(home)
     made = make_keys(place)
-    typer.echo(
+    public = write_public_key(place)
+    if as_json:
+        facts = {"keys_were_made": bool(made), "keys_folder": str(place.keys)}
+        say_json({**facts, "public_key_file": str(public)})
+        return
+    say(
         ("Made new keys" if made else "The keys are there already") + f" in {place.keys}.\n"
-        f"Give consumers {write_public_key(place)}. Back up {place.keys}: without the account "
-        "key nobody knows what people have spent."
+        f"Give consumers {public}. Back up {place.keys}: without the account key nobody knows what "
+        "people have spent."
     )
 
 
@@ -31,8 +34,8 @@ def show_keys(home: HomeOption = None, as_json: JsonOption = False) -> None:
     place = Home.open(home)
     public = Keyring.open(place).public_key.hex()
     if as_json:
-        typer.echo(json.dumps({"public_key": public, "file": str(write_public_key(place))}))
+        say_json({"public_key": public, "file": str(write_public_key(place))})
         return
-    typer.echo(f"public key  {public}\n            in {write_public_key(place)}")
+    say(f"public key  {public}\n            in {write_public_key(place)}")
     for name, purpose in PURPOSES.items():
-        typer.echo(f"{name:<11} {purpose}")
+        say(f"{name:<11} {purpose}")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from flows.cli_people import PersonArgument, people_app
 from flows.lazy import without_pandas
 from flows.ledger_words import (
     balance_json,
@@ -24,6 +25,8 @@ from flows.terminal import (
     YesOption,
     confirm,
     explained,
+    say,
+    say_json,
 )
 from hybriddp.rounding import rounded_up
 from tasks.home import Home, write_whole
@@ -34,11 +37,9 @@ from tasks.ledger_rules import Kind
 from tasks.overview import (
     balance,
     dearest,
-    is_known,
     policy_of,
     public_export,
     runway,
-    set_membership,
 )
 from tasks.policy import DELTA_UNITS, EPSILON_UNITS, set_policy
 from tasks.policy_change import price_of_change
@@ -46,8 +47,7 @@ from tasks.reserve import void_reservation
 from tasks.run import SHOWN_DIGITS
 
 ledger_app = typer.Typer(help="What was spent, and how far it reaches.", no_args_is_help=True)
-
-PersonArgument = Annotated[str, typer.Argument(help="The person's id, as in the log.")]
+ledger_app.add_typer(people_app)
 
 
 @ledger_app.command("show")
@@ -65,8 +65,7 @@ def show(
     ledger = Ledger(place.ledger)
     reach = runway(place, with_pld=pld)
     if as_json:
-        shown = {"runway": runway_json(reach), "ledger": public_export(place)}
-        typer.echo(json.dumps(shown))
+        say_json({"runway": runway_json(reach), "ledger": public_export(place)})
         return
     console = Console(highlight=False)
     table = Table("release", "epoch", "product", "state", "people", "epsilon", "delta", box=None)
@@ -95,18 +94,16 @@ def verify(home: HomeOption = None, as_json: JsonOption = False) -> None:
     checked = check_ledger(Home.open(home))
     head = checked.head
     if as_json:
-        typer.echo(
-            json.dumps(
-                {
-                    "seq": head.seq,
-                    "hash": head.hash,
-                    "witnesses": checked.n_witnesses,
-                    "participation_files": checked.n_participation_files,
-                }
-            )
+        say_json(
+            {
+                "seq": head.seq,
+                "hash": head.hash,
+                "witnesses": checked.n_witnesses,
+                "participation_files": checked.n_participation_files,
+            }
         )
     else:
-        typer.echo(
+        say(
             f"The ledger's {head.seq} rows form one chain, {checked.keys}. It knows "
             f"all that {checked.n_witnesses} published and measured files speak of, and "
             f"{checked.n_participation_files} participation files are what was sealed. "
@@ -119,13 +116,17 @@ def verify(home: HomeOption = None, as_json: JsonOption = False) -> None:
 def export(
     out: Annotated[Path | None, typer.Option(help="File to write; default: print.")] = None,
     home: HomeOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Write what may be public of the ledger: group totals and the chain, nobody's account."""
-    text = json.dumps(public_export(Home.open(home)), indent=2)
-    if out is None:
-        typer.echo(text)
-    else:
+    exported = public_export(Home.open(home))
+    text = json.dumps(exported, indent=2)
+    if out is not None:
         write_whole(out, text.encode() + b"\n")
+    if as_json:
+        say_json(exported if out is None else {"file": str(out), "head": exported["head"]})
+    else:
+        say(text if out is None else f"The ledger's {len(exported['entries'])} rows are in {out}.")
 
 
 @ledger_app.command("balance")
@@ -136,7 +137,7 @@ def show_balance(
     """Show what one person has spent. Private."""
     found = balance(Home.open(home), person)
     if as_json:
-        typer.echo(json.dumps(balance_json(found)))
+        say_json(balance_json(found))
         return
     console = Console(highlight=False)
     for spent in found.charges:
@@ -148,59 +149,6 @@ def show_balance(
         f"By PLD accounting: epsilon {composed_epsilon(found.pld_epsilon)}."
         + (" Takes part in nothing any more." if found.is_stopped else ""),
         soft_wrap=True,
-    )
-
-
-@ledger_app.command("opt-out")
-@explained
-def opt_out(person: PersonArgument, home: HomeOption = None) -> None:
-    """Stop using a person's data from the next reservation on; the balance stays."""
-    place = Home.open(home)
-    unknown = _if_unknown(place, person)
-    set_membership(place, person, Kind.OPTED_OUT)
-    typer.echo(f"Opted out: no later release uses or charges this person.{unknown}")
-
-
-@ledger_app.command("opt-in")
-@explained
-def opt_in(person: PersonArgument, home: HomeOption = None) -> None:
-    """Let a person take part again, with the balance that they had."""
-    place = Home.open(home)
-    unknown = _if_unknown(place, person)
-    set_membership(place, person, Kind.OPTED_IN)
-    typer.echo(f"Opted in again: the old balance still counts.{unknown}")
-
-
-@ledger_app.command("erase")
-@explained
-def erase(person: PersonArgument, yes: YesOption = False, home: HomeOption = None) -> None:
-    """Erase a person: opt them out and drop every working copy that may hold their rows."""
-    place = Home.open(home)
-    unknown = _if_unknown(place, person)
-    confirm(
-        "Erasing removes every working copy of every log, and puts on record that this person "
-        f"takes part no more; the row cannot be removed.{unknown}",
-        yes=yes,
-    )
-    set_membership(place, person, Kind.ERASED)
-    dropped = place.drop_warehouses()
-    at_work = f" {dropped.n_at_work} more are at work and go when their releases end." * bool(
-        dropped.n_at_work
-    )
-    typer.echo(
-        f"Erased: no later release uses this person; {dropped.n_removed} working copies of logs "
-        f"were removed, and the texts of unforeseen errors.{at_work} Remove their rows from the "
-        f"log itself; the account stays, so that joining again does not refill it.{unknown}"
-    )
-
-
-def _if_unknown(home: Home, person: str) -> str:
-    """Say so if an id was perhaps mistyped; what was decided is recorded all the same."""
-    if is_known(home, person):
-        return ""
-    return (
-        " Nobody with this id has ever taken part here: it counts from the first time that they "
-        "would; if you expected them to be known, check the spelling."
     )
 
 
@@ -229,10 +177,10 @@ def change_policy(
         # Somebody else may have changed it while this one was asked.
         set_policy(open_for_writing(place), changed, since=head)
     if as_json:
-        typer.echo(json.dumps(policy_json(changed)))
+        say_json(policy_json(changed))
         return
     window = f"any {changed.window_days} days" if changed.window_days else "a lifetime"
-    typer.echo(
+    say(
         f"Cap for each person over {window}: {changed.cap}. Verdicts on raw logs that no draw "
         f"follows: at most {changed.max_refusals} in each epoch, and on each log."
     )
@@ -241,8 +189,13 @@ def change_policy(
 @ledger_app.command("void")
 @explained
 def void(
-    release_id: Annotated[str, typer.Argument(help="A reserved release.")], home: HomeOption = None
+    release_id: Annotated[str, typer.Argument(help="A reserved release.")],
+    home: HomeOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Give a reservation back of which nothing was drawn."""
-    attempt = void_reservation(Home.open(home), release_id)
-    typer.echo(f"Attempt {attempt} of {release_id} is void; nobody pays for it.")
+    voided, attempt = void_reservation(Home.open(home), release_id)
+    if as_json:
+        say_json({"status": "voided", "release_id": voided, "attempt": attempt})
+    else:
+        say(f"Attempt {attempt} of {voided} is void; nobody pays for it.")

@@ -119,6 +119,7 @@ def _say_collecting(folder: Path, request: "ReleaseRequest", as_json: bool) -> N
 
 def show_head(folder: Path, n_checks: int) -> None:
     """Print the first rows of a release, what was promised, and where everything is."""
+    from flows.running import blocked_words
     from tasks.policy import Charge
     from tasks.shelf import read_rows
 
@@ -141,7 +142,7 @@ def show_head(folder: Path, n_checks: int) -> None:
         f"everything else has probability {manifest['masses']['other_records']:.4f}.\n"
         f"{Charge(groups['S']['epsilon_nano'], groups['S']['delta_atto'])} at most for "
         f"each of {' + '.join(optin)} opt-in people and "
-        f"{groups['C']['people']:,} clients.\n"
+        f"{groups['C']['people']:,} clients.\n{blocked_words(manifest)}"
         f"Release {manifest['release_id']}, sequence {manifest['sequence']}, valid until "
         f"{manifest['expires']}; {n_checks} checks passed.\n"
         f"Published in {folder}",
@@ -154,7 +155,7 @@ def reprocess(
     decimals: Annotated[int | None, typer.Option(help="Other rounding.")] = None,
     valid_days: Annotated[int | None, typer.Option(help="Other expiry.")] = None,
     max_bytes: Annotated[int | None, typer.Option(help="Other size limit.")] = None,
-    blocklist: Annotated[Path | None, typer.Option(help="Queries never to publish.")] = None,
+    blocklist: options.Blocklist = None,
     min_agreement: Annotated[float | None, typer.Option(help="Other limit of agreement.")] = None,
     accept_collapse: options.AcceptCollapse = None,
     home: HomeOption = None,
@@ -162,8 +163,9 @@ def reprocess(
 ) -> None:
     """Do the post-processing again from the measurements: free, a revision only if it differs."""
     from flows.environment import configure
-    from flows.running import run_flow
-    from tasks.reprocess import ReprocessRequest
+    from flows.running import blocked_words, run_flow
+    from tasks.blocklist import read_blocklist
+    from tasks.reprocess import ReprocessRequest, find, settings_for
 
     request = ReprocessRequest(
         release_id=release_id,
@@ -174,11 +176,15 @@ def reprocess(
         min_agreement=min_agreement,
         accept_collapse=bool(accept_collapse),
     )
-    folder, _ = run_flow("reprocess", request, configure(home, quiet=True), is_quiet=as_json)
+    place = configure(home, quiet=True)
+    settings_for(find(request, place), request)  # what is refused anyway needs no Prefect
+    read_blocklist(blocklist)
+    folder, _ = run_flow("reprocess", request, place, is_quiet=as_json)
     if as_json:
         say_json({"folder": str(folder)})
     else:
-        say(f"Published in {folder}")
+        manifest = json.loads((folder / "manifest.json").read_bytes())
+        say(f"{blocked_words(manifest)}Published in {folder}")
 
 
 @explained
@@ -249,9 +255,10 @@ def search(
     """Look up a prefix in a published list, as a browser would."""
     from tasks.shelf import look_up, newest_folder
 
-    found = look_up(newest_folder(folder), prefix, limit)
+    place = newest_folder(folder)
+    found = look_up(place, prefix, limit)
     if as_json:
-        say_json(found)
+        say_json({"folder": str(place), "prefix": prefix, "queries": found})
         return
     console = Console()
     if not found:

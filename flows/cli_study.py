@@ -73,7 +73,7 @@ def _list(as_json: bool) -> None:
             name: {"title": study.title, "figures": study.figures}
             for name, study in STUDIES.items()
         }
-        say_json(found)
+        say_json({"studies": found})
         return
     table = Table("study", "question", "in the papers")
     for name, study in STUDIES.items():

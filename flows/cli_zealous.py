@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from flows import options
-from flows.running import run_release_flow, say_published, settings_from
+from flows.running import blocked_words, run_release_flow, say_published, settings_from
 from flows.terminal import Console, HomeOption, JsonOption, Table, explained
 from tasks.policy import Charge
 from tasks.shelf import read_rows
@@ -95,7 +95,7 @@ def show_histograms(folder: Path, n_checks: int) -> None:
         f"\nEach person contributes at most {m} of their items to a histogram, so more people have "
         "an item than contributed it; how many more was not measured.\n"
         f"{charge} in all, {manifest['parameters']['relaxation']}, for each of "
-        f"{groups[kinds[0]]['people']:,} people.\n"
+        f"{groups[kinds[0]]['people']:,} people.\n{blocked_words(manifest)}"
         f"Release {manifest['release_id']}, sequence {manifest['sequence']}, valid until "
         f"{manifest['expires']}; {n_checks} checks passed.\n"
         f"Published in {folder}",

@@ -15,7 +15,7 @@ from typer._click.exceptions import ClickException, NoArgsIsHelpError
 from typer.core import TyperCommand, TyperGroup
 
 from flows.terminal import harmless, say_error, show_anything
-from tasks.refusals import BAD_INPUT, faults_of
+from tasks.refusals import BAD_INPUT, FAILED, faults_of
 
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 
@@ -112,8 +112,9 @@ class LazyGroup(TyperGroup):
             say_error(_words(error), BAD_INPUT, as_json="--json" in given)
             sys.exit(BAD_INPUT)
         except typer.Abort:
-            say_error("stopped; run the same command again to go on.", 1, as_json="--json" in given)
-            sys.exit(1)
+            stopped = "stopped; run the same command again to go on."
+            say_error(stopped, FAILED, as_json="--json" in given, kind="stopped")
+            sys.exit(FAILED)
         if not standalone_mode:
             return result
         sys.exit(result if isinstance(result, int) else 0)

@@ -24,7 +24,9 @@ ExactIds = Annotated[
     bool | None, typer.Option("--exact-ids", help="Ids that differ only by case or zeros are two.")
 ]
 GroupSize = Annotated[int | None, typer.Option(help="Smallest group; 2.")]
-Blocklist = Annotated[Path | None, typer.Option(help="Queries never to publish.")]
+Blocklist = Annotated[
+    Path | None, typer.Option(help="Queries never to publish; for good, in every revision.")
+]
 ValidDays = Annotated[int | None, typer.Option(help="Days until it expires; 14.")]
 MaxBytes = Annotated[int | None, typer.Option(help="Largest file to ship.")]
 SignOff = Annotated[bool | None, typer.Option("--sign-off", help="Ask before it is published.")]

@@ -133,6 +133,17 @@ def say_published(
             say("Replay: nothing was paid, nothing was drawn.")
 
 
+def blocked_words(manifest: Mapping[str, Any]) -> str:
+    """Say that what is blocked stays so, if anything is; not which texts."""
+    n_blocked = manifest.get("blocked_queries", manifest.get("blocked_items", 0))
+    if not n_blocked:
+        return ""
+    return (
+        f"Left out by a blocklist: {n_blocked}. That is for good: no revision of this release will "
+        "publish them, whatever later blocklists say.\n"
+    )
+
+
 def promise(guarantees: Mapping[str, Mapping[str, Any]]) -> str:
     """Say what everybody pays; opt-in people may be in two groups."""
     parts = []

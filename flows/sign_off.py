@@ -31,6 +31,10 @@ LATER: Literal["later"] = "later"
 NEVER: Literal["never"] = "never"
 _A_WEEK = 7 * 24 * 3600
 COST = "It is then never published, everybody stays charged, and this cannot be undone."
+UNDECIDED = (
+    "nothing was published, and what was drawn is stored. Run the same command again to decide, "
+    "which is free."
+)
 
 
 class SignOff(RunInput):
@@ -115,7 +119,7 @@ def _ask_on_the_page(question: Question) -> SignOff:
 
 
 def _ask_in_the_terminal(question: Question) -> SignOff:
-    with asking("sign-off"):
+    with asking("sign-off", UNDECIDED):
         question.show_in_the_terminal(Console(stderr=True))  # where --json prints nothing
         say(question.text, to_stderr=True)
         while True:

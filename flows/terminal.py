@@ -11,8 +11,8 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
@@ -24,7 +24,16 @@ import typer
 from rich.text import Text
 
 from hybriddp.errors import HybridDPError
-from tasks.refusals import BAD_INPUT, FAILED, KINDS, BadInput, exit_code_of, fields_at_fault
+from tasks.machine import machine_fault
+from tasks.refusals import (
+    BAD_INPUT,
+    FAILED,
+    KINDS,
+    BadInput,
+    Stopped,
+    exit_code_of,
+    fields_at_fault,
+)
 from tasks.showing import spelled, visible
 
 P = ParamSpec("P")
@@ -101,7 +110,7 @@ def say(text: str = "", *, to_stderr: bool = False) -> None:
     typer.echo(harmless(text), err=to_stderr)
 
 
-def say_json(content: object) -> None:
+def say_json(content: Mapping[str, object]) -> None:
     """Print one JSON object for machines."""
     typer.echo(json.dumps(content, default=str))
 
@@ -141,7 +150,8 @@ def explained(command: Callable[P, R]) -> Callable[P, R]:
 def _explain(error: BaseException) -> tuple[str, int, str | None]:
     """Return the sentence, the exit code, and the kind where the code does not say it."""
     if isinstance(error, HybridDPError):
-        return str(error), exit_code_of(type(error)) or FAILED, None
+        kind = "stopped" if isinstance(error, Stopped) else None
+        return str(error), exit_code_of(type(error)) or FAILED, kind
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         return "stopped; run the same command again to go on.", FAILED, "stopped"
     if "pydantic" in sys.modules:  # else it cannot have raised
@@ -149,6 +159,8 @@ def _explain(error: BaseException) -> tuple[str, int, str | None]:
 
         if isinstance(error, ValidationError):
             return fields_at_fault(error), BAD_INPUT, None
+    if isinstance(error, OSError) and (fault := machine_fault(error)):
+        return fault, FAILED, None
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return (
             f"{error.filename}: {error.strerror}; check the path, and who may use it.",
@@ -218,15 +230,20 @@ def confirm(cost: str, *, yes: bool) -> None:
         return
     if not _somebody_is_there():
         raise BadInput(f"{cost} Say --yes if that is what you want: there is nobody to ask here.")
-    with asking("a question"):
+    with asking("a question", "nothing was changed."):
         say(cost, to_stderr=True)
         if not typer.confirm("Go on?", err=True):
             raise BadInput("nothing was changed.")
 
 
-def asking(title: str) -> AbstractContextManager[None]:
-    """Pause the progress that is shown, if any, while somebody is asked."""
+@contextmanager
+def asking(title: str, if_stopped: str) -> Iterator[None]:
+    """Pause the progress that is shown, if any, while somebody is asked; Ctrl-C is no answer."""
     # polars makes system calls go on after a signal: Ctrl-C would wait for Enter.
     signal.siginterrupt(signal.SIGINT, True)
     progress = _shown.get()
-    return nullcontext() if progress is None else progress.paused(title)
+    try:
+        with nullcontext() if progress is None else progress.paused(title):
+            yield
+    except (KeyboardInterrupt, typer.Abort):
+        raise Stopped(f"stopped at the question; {if_stopped}") from None

@@ -48,6 +48,7 @@ select
         ) / nullif(n_read + n_broken, 0),
         1
     ) as bad_row_share,
+    coalesce(n_untimed / nullif(n_read + n_broken, 0), 0) as untimed_row_share,
     coalesce(n_outside / nullif(n_read + n_broken, 0), 0) as outside_epoch_share,
     n_members,
     n_active_members,

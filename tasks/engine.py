@@ -4,8 +4,6 @@ A step is one file of `sql/`, run as `create table <name> as <file>`. Parameters
 never pasted, and secrets come in as tables: SQL text lands in plans, logs and errors.
 """
 
-import errno
-import os
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,6 +22,7 @@ from hybriddp.errors import HybridDPError
 from tasks.file_sql import paths_of, quoted, reader_of, text_of
 from tasks.ids import canonical_ids
 from tasks.log_files import Source
+from tasks.machine import machine_fault_in
 from tasks.plain_paths import plain_path, require_plain_folder
 from tasks.working_copies import hold, remove
 
@@ -34,8 +33,6 @@ Answer = TypeVar("Answer")
 # Under 4 GB for the whole process: DuckDB spills what does not fit.
 _MEMORY_LIMIT = "2GB"
 _ROWS_PER_BATCH = 1 << 17
-# What the operating system says of a full disk; DuckDB passes it on in words alone.
-_NO_SPACE = os.strerror(errno.ENOSPC)
 
 
 class EngineFailed(HybridDPError):
@@ -43,7 +40,7 @@ class EngineFailed(HybridDPError):
 
 
 class OutOfSpace(EngineFailed):
-    """A step needs more memory or disk than there is; the data is not to blame."""
+    """A step needs more memory, disk or open files than there are; the data is not to blame."""
 
 
 class Engine(Protocol):
@@ -231,10 +228,9 @@ def _silent(step: str) -> Iterator[None]:
             f"step {step} ran out of memory or disk; free some space, or give the machine more."
         ) from None
     except duckdb.Error as error:
-        if isinstance(error, duckdb.IOException) and _NO_SPACE in str(error):
-            raise OutOfSpace(
-                f"step {step} found no space left on the disk; free some. The log is not to blame."
-            ) from None
+        fault = machine_fault_in(str(error)) if isinstance(error, duckdb.IOException) else None
+        if fault is not None:
+            raise OutOfSpace(f"step {step}: {fault}") from None
         raise EngineFailed(
             f"step {step} failed in DuckDB ({type(error).__name__}); its message may quote the log "
             "and is not shown. Run `hybriddp doctor`, then look at the log with DuckDB yourself."
@@ -261,8 +257,8 @@ def open_warehouse(folder: Path) -> Iterator[DuckDBEngine]:
             },
         )
     except duckdb.Error as error:
-        if _NO_SPACE in str(error):
-            raise OutOfSpace(f"no space is left on the disk of {folder}; free some.") from None
+        if fault := machine_fault_in(str(error)):
+            raise OutOfSpace(f"{folder}: {fault}") from None
         raise EngineFailed(
             f"the warehouse in {folder} is in use or damaged; wait for the other run of this "
             "release, or remove the folder: it is made again from the log."

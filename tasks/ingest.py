@@ -15,7 +15,7 @@ from tasks.home import write_whole
 from tasks.ids import id_form_of, in_sql, with_folded_ids
 from tasks.judgements import judged_reading, record_judgement
 from tasks.log_files import BadInput, Source
-from tasks.quality import Verdict, judge
+from tasks.quality import GateRefused, Verdict, judge
 from tasks.run import LogRun, SearchRun, log_source, require_unchanged, roster_source
 from tasks.text_lines import count_records, require_every_line
 
@@ -163,7 +163,9 @@ def judge_log(run: LogRun, suite: str = "raw_log") -> Verdict | None:
     record_judgement(run, suite, limits)  # before anybody knows the verdict
     verdict = judge(suite, metrics, limits)
     write_quality(run, suite, metrics.to_pylist()[0], verdict)
-    return verdict.require()
+    if not verdict.passed:
+        raise GateRefused(f"{verdict.refusal()} Nobody was charged.")
+    return verdict
 
 
 def write_quality(run: LogRun, name: str, metrics: dict[str, object], verdict: Verdict) -> Path:

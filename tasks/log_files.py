@@ -4,12 +4,7 @@ Messages name files and columns that were asked for, never a line: a file withou
 somebody's row where its header should be.
 """
 
-import csv
-import gzip
 import hashlib
-import io
-import re
-import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +12,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hybriddp.errors import HybridDPError
+from tasks.log_header import header_of, refuse_other_delimiter, what_is_there
+from tasks.machine import MachineFailed, machine_fault
 from tasks.plain_paths import is_utf8
 from tasks.refusals import BadInput as BadInput
 
-# The first line must end within this many bytes.
-_HEADER_BYTES = 1 << 16
 # Hidden files, and those by which Spark says that a folder is whole.
 _MARKERS = (".", "_")
 _DIALECTS = {".tsv": "tsv", ".txt": "tsv", ".csv": "csv", ".parquet": "parquet"}
@@ -35,9 +31,6 @@ _PLAIN_TYPES = (
     pa.types.is_temporal,
     pa.types.is_null,
 )
-
-
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_ .-]{0,39}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +68,12 @@ def inspect(path: Path, texts: Iterable[str], what: str, numbers: Iterable[str] 
     for file, columns in headers.items():
         missing = [name for name in wanted if name not in columns]
         if missing:
+            if dialect != "parquet":
+                refuse_other_delimiter(file, columns, wanted, dialect)
             raise BadInput(
                 f"{file} lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}; "
                 f"a {what} names its columns in its first line or schema. "
-                f"{_columns_there(columns, wanted, dialect)}{_how_to_name(missing, texts, what)}"
+                f"{what_is_there(columns, wanted, dialect)} {_how_to_name(missing, texts, what)}"
             )
         if len({name.lower() for name in columns}) != len(columns):
             raise BadInput(
@@ -90,18 +85,6 @@ def inspect(path: Path, texts: Iterable[str], what: str, numbers: Iterable[str] 
     if dialect == "parquet":
         _require_same_types(files, wanted)
     return Source(files, dialect, headers[files[0]])
-
-
-def _columns_there(columns: tuple[str, ...], wanted: Iterable[str], dialect: str) -> str:
-    """List the columns that exist, if it is certain that they are names.
-
-    A text file without a header has somebody's row in its place, and one with odd line ends has
-    rows behind it: only a line that holds a name which was asked for, and nothing but what looks
-    like names, is taken for a header.
-    """
-    are_names = all(_NAME.fullmatch(name) for name in columns)
-    is_header = dialect == "parquet" or (any(name in columns for name in wanted) and are_names)
-    return f"It has {', '.join(columns)}. " if is_header else ""
 
 
 def _how_to_name(missing: list[str], texts: tuple[str, ...], what: str) -> str:
@@ -120,13 +103,16 @@ def _files(path: Path, what: str) -> tuple[Path, ...]:
             inside = (file for file in path.iterdir() if not file.name.startswith(_MARKERS))
             files = tuple(sorted(file for file in inside if file.is_file()))
             if not files:
-                raise BadInput(f"{path} holds no file; a {what} folder needs at least one.")
+                raise BadInput(
+                    f"{path} holds no file; a {what} folder needs at least one, not in folders "
+                    "below it, and hidden ones (. or _) do not count."
+                )
         elif path.is_file():
             files = (path,)
         else:
             raise BadInput(f"{path} is not there; check the path of the {what}.")
     except OSError as error:
-        raise BadInput(f"{path} cannot be read ({error.strerror}).") from None
+        raise _unreadable(path, error) from None
     for file in files:
         if not is_utf8(file):
             raise BadInput(f"{str(file)!r} has a name that is not UTF-8; rename the {what}.")
@@ -134,10 +120,18 @@ def _files(path: Path, what: str) -> tuple[Path, ...]:
             with file.open("rb") as opened:
                 first = opened.read(1)
         except OSError as error:
-            raise BadInput(f"{file} cannot be read ({error.strerror}).") from None
+            raise _unreadable(file, error) from None
         if not first:
             raise BadInput(f"{file} is empty; a {what} needs at least its header.")
     return files
+
+
+def _unreadable(path: Path, error: OSError) -> HybridDPError:
+    if fault := machine_fault(error):
+        return MachineFailed(fault)
+    return BadInput(
+        f"{path} cannot be read ({error.strerror}); see that whoever runs this may read it."
+    )
 
 
 def _dialect(file: Path, what: str) -> str:
@@ -146,34 +140,23 @@ def _dialect(file: Path, what: str) -> str:
         if name.endswith(suffix) or (dialect != "parquet" and name.endswith(f"{suffix}.gz")):
             return dialect
     raise BadInput(
-        f"{file} has no suffix of a {what}; use .tsv, .txt or .csv, plain or with .gz, or .parquet."
+        f"{file} has no suffix of a {what}; use .tsv, .txt or .csv, plain or with .gz, or "
+        f".parquet. Every file of a {what} folder is read, so keep others elsewhere."
     )
 
 
 def _columns(file: Path, dialect: str, texts: tuple[str, ...], what: str) -> tuple[str, ...]:
     if dialect == "parquet":
         return _parquet_columns(file, texts)
-    line = _first_line(file)
-    if not line:
-        raise BadInput(f"{file} is empty; a {what} needs at least its header.")
-    try:
-        text = line.decode("utf-8-sig").removesuffix("\n").removesuffix("\r")
-    except UnicodeDecodeError:
-        text = "\0"
-    if "\0" in text or len(line) >= _HEADER_BYTES:
-        raise BadInput(f"{file} does not begin with a line of UTF-8 text; a {what} is a text file.")
-    if dialect == "tsv":
-        return tuple(text.split("\t"))
-    try:
-        return tuple(next(csv.reader(io.StringIO(text)), []))
-    except csv.Error:
-        raise BadInput(f"{file} has a first line that is not CSV.") from None
+    return header_of(file, dialect, what)
 
 
 def _parquet_schema(file: Path) -> pa.Schema:
     try:
         return pq.read_schema(file)
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and (fault := machine_fault(error)):
+            raise MachineFailed(f"{file}: {fault}") from None
         raise BadInput(f"{file} is not a Parquet file, or is damaged.") from None
 
 
@@ -211,14 +194,3 @@ def _is_plain(kind: pa.DataType) -> bool:
     if pa.types.is_dictionary(kind):
         return _is_plain(kind.value_type)
     return any(is_such(kind) for is_such in _PLAIN_TYPES)
-
-
-def _first_line(file: Path) -> bytes:
-    try:
-        if file.name.lower().endswith(".gz"):
-            with gzip.open(file) as zipped:
-                return zipped.readline(_HEADER_BYTES)
-        with file.open("rb") as plain:
-            return plain.readline(_HEADER_BYTES)
-    except (OSError, EOFError, zlib.error):
-        raise BadInput(f"{file} is not a whole gzip file; get it again.") from None

@@ -26,6 +26,7 @@ from tasks.draws import leave_working_copy
 from tasks.home import Home, write_whole
 from tasks.keys import read_public_key
 from tasks.log_request import LogRequest
+from tasks.machine import MachineFailed, machine_fault
 from tasks.paid import saying_what_was_paid
 from tasks.publish import revise
 from tasks.reasons import reasoned_task
@@ -64,13 +65,22 @@ def guarded(title: str, home: Home, function: Callable[[], R]) -> R:
         # Without the frames below: they hold private data and open connections alive.
         raise error.with_traceback(None) from None
     except Exception as error:
-        moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
-        path = home.failures / f"{moment}.txt"
-        write_whole(path, traceback.format_exc().encode())
+        if isinstance(error, OSError) and (fault := machine_fault(error)):
+            raise MachineFailed(f"{title}: {fault}") from None
         raise StepFailed(
             f"{title}: failed with {type(error).__name__}. The details may quote private data; "
-            f"they are in private/failures/{path.name} of the home."
+            f"{_kept(home, traceback.format_exc())}."
         ) from None
+
+
+def _kept(home: Home, details: str) -> str:
+    """Keep the text of an unforeseen error, and say where it is."""
+    path = home.failures / f"{datetime.now(UTC).strftime('%Y%m%dT%H%M%S%f')}.txt"
+    try:
+        write_whole(path, details.encode())
+    except OSError as error:  # the disk may be why the step failed
+        return f"they could not be kept ({error.strerror})"
+    return f"they are in private/failures/{path.name} of the home"
 
 
 def _is_unforeseen(_task: Any, _run: Any, state: Any) -> bool:

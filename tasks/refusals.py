@@ -2,6 +2,7 @@
 
 HybridDPError
 ├── BadInput        2  a file or a setting cannot be used
+├── Stopped         1  somebody left a question without an answer
 ├── BudgetRefused   3  somebody would pay twice or beyond the cap
 └── GateRefused     4  a quality gate said no                      (tasks.quality)
 """
@@ -35,6 +36,8 @@ EXIT_CODES = {
     "LedgerError": FAILED,
     "EngineFailed": FAILED,
     "StepFailed": FAILED,
+    "Stopped": FAILED,
+    "MachineFailed": FAILED,
     "ServerFailed": FAILED,
     "VerificationFailed": FAILED,
     "ReportRefused": FAILED,
@@ -48,6 +51,10 @@ class BadInput(HybridDPError):
 
 class BudgetRefused(HybridDPError):
     """The ledger does not allow this release."""
+
+
+class Stopped(HybridDPError):
+    """Somebody left a question without an answer; the message says what became of what it was."""
 
 
 def exit_code_of(kind: type[BaseException]) -> int | None:

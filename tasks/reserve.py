@@ -197,8 +197,8 @@ def _seal(engine: DuckDBEngine, home: Home) -> str:
     return digest
 
 
-def void_reservation(home: Home, release_id: str) -> int:
-    """Give the newest reservation of a release back, of which nothing was drawn."""
+def void_reservation(home: Home, release_id: str) -> tuple[str, int]:
+    """Give the newest reservation of a release back, of which nothing was drawn; say which."""
     ledger = open_for_writing(home)
     verified_head(home)  # one that forgot a draw would give back what was drawn
     release_id = full_release_id(ledger, release_id)
@@ -206,4 +206,4 @@ def void_reservation(home: Home, release_id: str) -> int:
     if not attempts:
         raise BudgetRefused(f"no release has the id {release_id!r}; `hybriddp ledger show` lists.")
     ledger.append(Kind.VOIDED, release_id, attempts[-1], {})
-    return attempts[-1]
+    return release_id, attempts[-1]

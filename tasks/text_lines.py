@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from hybriddp.arrays import IntArray
 from tasks.log_files import BadInput, Source
+from tasks.machine import MachineFailed, machine_fault
 
 _BLOCK_BYTES = 1 << 20
 _LF, _CR, _QUOTE = b'\n\r"'
@@ -131,7 +132,9 @@ def _blocks(path: Path) -> Iterator[bytes]:
                 block = held + block
                 held = block[-1:] if block.endswith(b"\r") else b""
                 yield block[: len(block) - len(held)]
-    except OSError:
+    except OSError as error:
+        if fault := machine_fault(error):
+            raise MachineFailed(f"{path}: {fault}") from None
         raise BadInput(
             f"{path} breaks off or is damaged: it cannot be read to its end. Check it (gzip -t), "
             "and get it again."

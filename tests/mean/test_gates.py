@@ -21,6 +21,17 @@ def test_a_column_that_is_no_number_stops_a_release_before_anybody_pays(root):
     assert run_mean(identify(request_for(log, max_bad_row_share=0.2), run.home)).is_dir()
 
 
+def test_times_in_another_format_are_named(root):
+    log = root / "log.csv"
+    log.write_text("user,dwell,at\n" + "".join(f"{i},3,1794295032\n" for i in range(50)))
+    asked = request_for(log, columns={"person": "user", "time": "at"})
+    run = identify(asked, new_home(root / "home"))
+    with pytest.raises(GateRefused, match="or the one that --columns names as time") as refusal:
+        run_mean(run)
+    assert "1794295032" not in str(refusal.value)
+    assert not run.state.has(Kind.RESERVED)
+
+
 def test_a_limit_in_another_unit_stops_a_release_before_anybody_pays(root, log):
     run = identify(request_for(log, upper=0.001), new_home(root / "home"))
     with pytest.raises(GateRefused, match="clamped_share"):

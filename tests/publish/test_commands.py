@@ -187,7 +187,7 @@ def test_verify_and_search_as_a_consumer(home, folder):
     assert "recomputed" not in checks
     assert "recomputed" in told("verify", folder.parent, home=home)["checks"]
     assert hybriddp("verify", folder, "--key", key, "--min-sequence", 9).exit_code == 1
-    found = told("search", folder.parent, " GOO")
+    found = told("search", folder.parent, " GOO")["queries"]
     assert [entry["query"] for entry in found] == ["google"]
     assert found[0]["urls"][0]["url"] == "http://google.com"
     assert "No listed query" in hybriddp("search", folder, "zzz").stdout

@@ -138,7 +138,7 @@ def read_everything(home: Path, folder: Path) -> None:
     assert hybriddp("verify", folder, home=home).exit_code == 0
     assert CliRunner().invoke(app, ["search", str(folder), "goo"]).exit_code == 0
     doctor = json.loads(hybriddp("doctor", "--json", home=home).stdout)
-    (found,) = (finding for finding in doctor if finding["name"] == "home")
+    (found,) = (finding for finding in doctor["findings"] if finding["name"] == "home")
     assert "read-only" in found["detail"]
 
 

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tasks.publish
+from flows.cli_release import show_head
 from tasks import artifacts
 from tasks.checks import VerificationFailed
 from tasks.collection import build_package, write_package
@@ -167,6 +168,17 @@ def test_a_takedown_by_blocklist_leaves_the_query_nowhere_in_public(two_weeks, n
     verify_publication(two_weeks, third, key_of(two_weeks))
     assert names_in(first) == NOTICE, "what was taken down is not put back"
     assert b"weather" not in (fourth / "trends.jsonl").read_bytes(), "what was blocked stays so"
+
+
+def test_whoever_blocks_is_told_that_it_is_for_good(two_weeks, newest, blocklist, capsys):
+    """Not which texts: what a terminal shows may be copied."""
+    show_head(shelf_of(two_weeks) / newest.release_id, 8)
+    assert "blocklist" not in capsys.readouterr().out
+    request = ReprocessRequest(release_id=newest.release_id, blocklist=blocklist)
+    show_head(run_reprocess(request, two_weeks), 8)
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Left out by a blocklist: 1. That is for good: no revision of this release" in shown
+    assert "weather" not in shown
 
 
 def run_of_other(home: Home, release_id: str) -> str:

@@ -22,7 +22,7 @@ def test_a_full_disk_is_named_and_the_log_is_not_blamed():
         connection.execute("create table rows as select range from range(1_000_000)")
         source = Source((Path("log.tsv"),), "tsv", ("person",))
         with (
-            pytest.raises(OutOfSpace, match="no space left on the disk"),
+            pytest.raises(OutOfSpace, match="no space is left on the disk"),
             _reading(Path("log.tsv"), source),
         ):
             engine.seal("rows", Path("/dev/full"))

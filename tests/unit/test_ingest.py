@@ -284,6 +284,24 @@ def test_too_many_bad_rows_stop_the_release_before_any_charge(refusal, reason):
     assert "bad_row_share" in message
 
 
+@pytest.mark.parametrize("time", ["10/11/2026 07:17", "1794295032", "10 Nov 2026", ""])
+def test_times_in_another_format_are_named_with_the_formats_that_are_read(refusal, time):
+    rows = [(person, query, time, rank, url) for person, query, _, rank, url in ROWS]
+    message = refusal(GateRefused, {"log.tsv": tsv(rows)})
+    assert "untimed_row_share" in message
+    assert "from the column QueryTime, or the one that --columns names as time" in message
+    assert "2026-11-16 10:30:00, with a T, fractions of a second or a zone (Z, +01:00)" in message
+    assert "Nobody was charged." in message
+    assert not time or time not in message
+
+
+@pytest.mark.parametrize("time", ["2026-11-10T07:17:12.5Z", "2026-11-10 08:17:12+01:00"])
+def test_the_formats_that_are_named_are_read(make_run, plain, time):
+    rows = [(person, query, time, rank, url) for person, query, _, rank, url in ROWS]
+    run = up_to_the_charge(make_run({"log.tsv": tsv(rows)}))
+    assert (records(run), group_sizes(run)) == plain
+
+
 def test_row_of_nobody_is_bad_and_makes_no_member(make_run, plain):
     log = LOG + bad_line(b" ", "news", TIME, "1", "http://a")
     run = up_to_the_charge(make_run({"log.tsv": log}, max_bad_row_share=0.1))

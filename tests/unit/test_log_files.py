@@ -80,15 +80,17 @@ def test_columns_are_found(tmp_path, name, data):
         ("log.tsv", b"AnonID\tQuery\n" + ROW, "lacks the column ClickURL"),
         ("log.tsv", b"anonid\tquery\tclickurl\n", "lacks the columns"),
         ("log.tsv", HEADER.replace(b"\n", b"\r") + ROW, "lacks the column ClickURL"),
-        ("log.csv", HEADER, "lacks the columns"),
         ("log.tsv", HEADER.replace(b"\n", b"\tQuery\n"), "names a column twice"),
         ("log.tsv", HEADER.replace(b"\n", b"\tQUERY\n"), "names a column twice"),
         ("log.tsv", b"\x7fELF\0" + ROW, "a line of UTF-8 text"),
         ("log.tsv", b"\xff" + SECRET.encode() + b"\n", "a line of UTF-8 text"),
-        ("log.tsv", (HEADER + ROW).decode().encode("utf-16"), "a line of UTF-8 text"),
-        ("log.tsv", gzip.compress(HEADER, mtime=0), "a line of UTF-8 text"),
+        ("log.tsv", (HEADER + ROW).decode().encode("utf-16"), "is UTF-16 text; save"),
+        ("log.tsv", (HEADER + ROW).decode().encode("utf-16-le"), "Save it as UTF-8"),
+        ("log.tsv", gzip.compress(HEADER, mtime=0), "with gzip; let its name end in .gz"),
+        ("log.tsv", parquet_bytes(AnonID=[7]), "is a Parquet file; let its name end in .parquet"),
+        ("log.csv", b"PK\x03\x04\x14", "is a zip archive or a workbook"),
         ("log.tsv", HEADER.rstrip() + b"\t" + b"x" * 100_000, "a line of UTF-8 text"),
-        ("log.tsv.gz", HEADER + ROW, "not a whole gzip file"),
+        ("log.tsv.gz", HEADER + ROW, "take the .gz off"),
         ("log.tsv.gz", gzip.compress(HEADER, mtime=0)[:20], "not a whole gzip file"),
         ("log.tsv.gz", b"\x1f\x8b", "not a whole gzip file"),
         ("log.csv", b"AnonID,Query\rClickURL\n" + ROW, "is not CSV"),
@@ -222,3 +224,29 @@ def test_missing_column_lists_those_that_are_surely_names(tmp_path, name, data, 
     assert "lacks the column" in message
     assert listed in message if listed else "It has" not in message
     assert "weather" not in message
+
+
+@pytest.mark.parametrize(
+    ("name", "delimiter", "said"),
+    [
+        ("log.csv", ";", "has semicolons between its columns (AnonID, Query, ClickURL)"),
+        ("log.tsv", ";", "Write it again with commas (.csv) or tabs (.tsv)."),
+        ("log.csv", "|", "has vertical bars between"),
+        ("log.tsv", ",", "a .tsv file is read with tabs, and AnonID, Query, ClickURL are wanted. "
+         "Let its name end in .csv."),
+        ("log.csv", "\t", "Let its name end in .tsv."),
+    ],
+)  # fmt: skip
+def test_other_delimiters_are_named_but_never_a_row(tmp_path, name, delimiter, said):
+    path = tmp_path / name
+    row = delimiter.join(["alice", "weather", "google"])
+    path.write_text(delimiter.join(WANTED) + f"\n{row}\n")
+    message = refusal(path)
+    assert said in message
+    assert "--columns" not in message, "that would not help"
+    path.write_text(delimiter.join(f'"{column}"' for column in WANTED) + f"\n{row}\n")
+    assert said in refusal(path)
+    path.write_text(f"{row}\n{delimiter.join(WANTED)}\n")  # no header: somebody's row comes first
+    message = refusal(path)
+    assert "may be somebody's row and is not shown" in message
+    assert not [text for text in ("alice", "weather", "google") if text in message]

@@ -26,6 +26,7 @@ FACTS = {
         "n_rows": 5_000,
         "n_bad_rows": 3,
         "bad_row_share": 0.0006,
+        "untimed_row_share": 0.0002,
         "n_members": 1_000,
         "n_active_members": 900,
         "empty_query_share": 0.02,
@@ -66,6 +67,7 @@ FACTS = {
         "n_rows": 1_000,
         "n_bad_rows": 1,
         "bad_row_share": 0.001,
+        "untimed_row_share": 0.0002,
         "n_members": 100,
         "n_active_members": 90,
         "largest_member_share": 0.1,
@@ -129,6 +131,7 @@ def breaking_cases():
         ("raw_log", "n_rows", 0),
         ("raw_log", "n_bad_rows", -1),
         ("raw_log", "bad_row_share", 0.011),
+        ("raw_log", "untimed_row_share", 0.011),
         ("raw_log", "n_members", 1),
         ("raw_log", "n_active_members", 1),
         ("raw_log", "empty_query_share", 0.21),
@@ -161,6 +164,7 @@ def breaking_cases():
         ("raw_numbers", "n_rows", 0),
         ("raw_numbers", "n_bad_rows", -1),
         ("raw_numbers", "bad_row_share", 0.011),
+        ("raw_numbers", "untimed_row_share", 0.011),
         ("raw_numbers", "n_members", 1),
         ("raw_numbers", "n_active_members", 1),
         ("raw_numbers", "largest_member_share", 0.51),
@@ -333,7 +337,8 @@ def test_parameters_move_the_limits():
     dirty = frame("raw_log", bad_row_share=0.2)
     assert judge("raw_log", dirty, {"max_bad_row_share": 0.2}).passed
     strict = judge("raw_log", frame("raw_log"), {"max_bad_row_share": 0})
-    assert failed_labels(strict) == {f"{BETWEEN}(bad_row_share)"}
+    shares = ("bad_row_share", "untimed_row_share")  # rows without a time are bad rows
+    assert failed_labels(strict) == {f"{BETWEEN}({share})" for share in shares}
     assert "max_bad_row_share = 0:" in strict.refusal()
     loose = frame("release", total_mass=0.97)
     assert judge("release", loose, {"mass_tolerance": 0.05}).passed

@@ -131,7 +131,7 @@ def test_equal_data_gives_equal_bytes(quick, tmp_path):
 
 def test_command_lists_studies_and_refuses_others(run):
     listed = json.loads(run("--list", "--json").output)
-    assert set(listed) == set(STUDIES)
+    assert set(listed["studies"]) == set(STUDIES)
     assert "equal-privacy" in run("--list").output
     assert run("nonsense").exit_code == 2
     assert run().exit_code == 2
