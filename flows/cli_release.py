@@ -204,21 +204,32 @@ def verify(
     without_pandas()
     from flows.verifying import verify_folder
     from tasks.home import Home
-    from tasks.shelf import newest_folder
+    from tasks.pointer import follow
 
     place = Home.at(home)  # a consumer has none
-    folder = newest_folder(folder)
+    folder, pointer = follow(folder)
     manifest, checks = verify_folder(
-        folder, place, key, min_sequence, measurements=measurements, with_measurements=key is None
+        folder,
+        place,
+        key,
+        min_sequence,
+        measurements=measurements,
+        with_measurements=key is None,
+        pointer=pointer,
     )
+    # A signed release of another product or week is one, too: whoever reads compares.
+    signed = {name: manifest[name] for name in ("product", "locale", "epoch", "sequence")}
     if as_json:
         found = {check.name: check.detail for check in checks}
-        say_json({"release_id": manifest["release_id"], "checks": found})
+        say_json({"release_id": manifest["release_id"], **signed, "checks": found})
         return
     console = Console()
     for check in checks:
         console.print(mark(True), f"{check.name}: {check.detail}")
-    console.print(f"Release {manifest['release_id']} is what its publisher signed.")
+    console.print(
+        f"Release {manifest['release_id']} of {signed['product']}/{signed['locale']}, epoch "
+        f"{signed['epoch']}, sequence {signed['sequence']}, is what its publisher signed."
+    )
 
 
 @explained

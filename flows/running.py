@@ -17,8 +17,11 @@ from tasks.home import Home
 from tasks.ledger_rules import Kind
 from tasks.outcome import Outcome
 from tasks.policy import Charge
+from tasks.products import product_of
+from tasks.publish import newest_publication
 from tasks.reading import Unreadable, read_file
 from tasks.refusals import BadInput
+from tasks.replay import refuse_if_it_names
 from tasks.run import LogRun
 
 Asked = TypeVar("Asked")
@@ -92,7 +95,9 @@ def replay_of(run: LogRun) -> Outcome | None:
     """Return what this release published, if it is all there: that needs no Prefect and no draw."""
     if not run.state.has(Kind.PUBLISHED):
         return None
-    outcome = Outcome.published(run)
+    outcome, settings = Outcome.published(run), run.request.settings
+    blocked = product_of(run.reservation["parameters"]).blocked(run, settings)
+    refuse_if_it_names(run, newest_publication(run), blocked, settings)
     is_there = (outcome.folder / "manifest.json").exists()
     # Without them the flow puts them on the shelf again, from the measurements.
     return outcome if is_there and (outcome.folder.parent / "latest.json").exists() else None
@@ -131,6 +136,14 @@ def say_published(
         show(outcome.folder, len(checks))
         if is_replay:
             say("Replay: nothing was paid, nothing was drawn.")
+        if outcome.not_applied:
+            options = [
+                f"--{name.replace('_', '-')} {value}" for name, value in outcome.not_applied.items()
+            ]
+            say(
+                "It was published with other settings, which were not changed. To change them: "
+                f"hybriddp reprocess {outcome.release_id} {' '.join(options)}"
+            )
 
 
 def blocked_words(manifest: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 from tasks.checks import Check
 from tasks.home import Home
 from tasks.keys import read_public_key
+from tasks.pointer import Pointer, check_pointer
 from tasks.verify import own_measurements, verify_release
 
 
@@ -18,16 +19,20 @@ def verify_folder(
     measurements: Path | None = None,
     with_measurements: bool,
     may_be_expired: bool = False,
+    pointer: Pointer | None = None,
 ) -> tuple[dict[str, Any], list[Check]]:
     """Verify with the home's own measurements, where they are and nobody gave others."""
     public_key = read_public_key(key or home.public / "signing.pub")
     if with_measurements:  # the home is at hand, so its ledger is asked, too
         own = own_measurements(home, folder, public_key)
         measurements = measurements or (own if own.is_dir() else None)
-    return verify_release(
+    manifest, checks = verify_release(
         folder,
         public_key,
         min_sequence=min_sequence,
         measurements=measurements,
         may_be_expired=may_be_expired,
     )
+    if pointer is not None:  # which led here, and which nobody signed
+        checks.append(Check("shelf", check_pointer(pointer, manifest)))
+    return manifest, checks

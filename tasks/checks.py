@@ -6,6 +6,7 @@ from typing import Any
 
 from hybriddp.errors import HybridDPError
 from hybriddp.params import Budget
+from tasks.groups import people_of
 from tasks.policy import Charge
 
 
@@ -22,7 +23,7 @@ class Check:
 
 
 def require_prices(manifest: Mapping[str, Any], prices: Mapping[str, Budget]) -> None:
-    """See that every group, and nobody else, was promised what it costs."""
+    """See that every group, and nobody else, was promised what it costs, and the cap holds it."""
     promised = {
         group: (terms["epsilon_nano"], terms["delta_atto"])
         for group, terms in manifest["guarantees"].items()
@@ -30,3 +31,11 @@ def require_prices(manifest: Mapping[str, Any], prices: Mapping[str, Budget]) ->
     charges = {group: Charge.of(price) for group, price in prices.items()}
     if promised != {group: (charge.epsilon, charge.delta) for group, charge in charges.items()}:
         raise VerificationFailed("the guarantees are not what the parameters cost.")
+    cap, stated = manifest["cap"], manifest["guarantees"]
+    for together in people_of(charges):
+        epsilon = sum(charges[group].epsilon for group in together)
+        delta = sum(charges[group].delta for group in together)
+        if epsilon > cap["cap_epsilon_nano"] or delta > cap["cap_delta_atto"]:
+            raise VerificationFailed("the cap is below what a person pays for this release alone.")
+        if len({stated[group]["people"] for group in together}) > 1:
+            raise VerificationFailed("groups of the same people do not have as many of them.")

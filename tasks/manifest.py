@@ -7,14 +7,17 @@ from datetime import datetime, timedelta
 from importlib.metadata import version
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from hybriddp.clients import client_mechanism, reports_per_client
 from hybriddp.crosscheck import CrossCheck
 from hybriddp.package import canonical_json
+from hybriddp.params import BlenderParams
 from tasks.groups import CLIENTS, HEADLIST, HISTOGRAM
 from tasks.ledger_rules import Entry, Kind
 from tasks.left_out import digest_of
+from tasks.listing import Listing
 from tasks.manifest_form import FIRST_SCHEMA
 from tasks.measurements import load_measurement
 from tasks.postprocess import strategy_of
@@ -68,12 +71,7 @@ def build_manifest(release: Release, publication: Entry, made: Content) -> dict[
         "parameters": reserved["parameters"],
         # Version 0.1.0 stated the cap of the reservation.
         "cap": facts.get("cap", reserved["policy"]),
-        "measurements": {
-            group: drawn.payload["sha256"]
-            for group in reserved["groups"]
-            if (drawn := release.state.find(Kind.DRAWN, group)) is not None
-        }
-        | digest_of(release),
+        "measurements": measured_digests(release),
         "ledger": {"seq": publication.seq, "hash": publication.hash},
         "files": {
             name: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
@@ -81,6 +79,16 @@ def build_manifest(release: Release, publication: Entry, made: Content) -> dict[
         },
         **made.facts,
     }
+
+
+def measured_digests(release: Release) -> dict[str, str]:
+    """Return the digests of all that a list is made from: measurements, and what was left out."""
+    found = {
+        group: drawn.payload["sha256"]
+        for group in release.reservation["groups"]
+        if (drawn := release.state.find(Kind.DRAWN, group)) is not None
+    }
+    return found | digest_of(release)
 
 
 def expiry_of(publication: Mapping[str, Any]) -> str:
@@ -99,7 +107,8 @@ def head_list_facts(release: Release, tables: Tables) -> dict[str, Any]:
     """Return the fields of a head list's manifest."""
     reserved = release.reservation
     guarantees = guarantees_of(reserved["groups"], head_list_words(reserved["parameters"]))
-    guarantees[CLIENTS]["people"] = count_clients(release)
+    reports, listing = load_measurement(release, CLIENTS), published_listing(release)
+    guarantees[CLIENTS]["people"] = count_clients(reports, listing, release.params)
     return {
         "guarantees": guarantees,
         "interval_method": strategy_of(facts_of(release)).INTERVAL_METHOD,
@@ -115,10 +124,10 @@ def head_list_facts(release: Release, tables: Tables) -> dict[str, Any]:
     }
 
 
-def count_clients(release: Release) -> int:
+def count_clients(reports: pa.Table, listing: Listing, params: BlenderParams) -> int:
     """Return how many clients reported; each reports equally many cells."""
-    n_reports = int(pc.sum(load_measurement(release, CLIENTS)["n_reports"]).as_py())
-    mechanism = client_mechanism(published_listing(release).head_list, release.params)
+    n_reports = int(pc.sum(reports["n_reports"]).as_py())
+    mechanism = client_mechanism(listing.head_list, params)
     return n_reports // reports_per_client(mechanism)
 
 

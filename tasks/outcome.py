@@ -1,11 +1,15 @@
 """How a run ended, for the command line and for Prefect's page."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+from pydantic import Field
 
 from tasks.collection import collection_id
 from tasks.log_request import Form
-from tasks.publish import published_folder
+from tasks.publication import folder_of
+from tasks.publish import newest_publication
+from tasks.replay import not_applied
 from tasks.run import LogRun, Run
 
 
@@ -16,11 +20,15 @@ class Outcome(Form):
     release_id: str
     attempt: int
     folder: Path
+    not_applied: dict[str, Any] = Field(
+        default_factory=dict, description="Settings asked for that the publication does not have."
+    )
 
     @classmethod
     def published(cls, run: LogRun) -> "Outcome":
         """The list is on the public shelf."""
-        return cls._of(run, "published", published_folder(run))
+        newest = newest_publication(run)
+        return cls._of(run, "published", folder_of(run, newest), not_applied(run, newest))
 
     @classmethod
     def collecting(cls, run: Run) -> "Outcome":
@@ -29,11 +37,16 @@ class Outcome(Form):
 
     @classmethod
     def _of(
-        cls, run: LogRun, status: Literal["published", "collecting"], folder: Path
+        cls,
+        run: LogRun,
+        status: Literal["published", "collecting"],
+        folder: Path,
+        settings: dict[str, Any] | None = None,
     ) -> "Outcome":
         return cls(
             status=status,
             release_id=run.release_id,
             attempt=run.attempt,
             folder=folder,
+            not_applied=settings or {},
         )

@@ -12,10 +12,17 @@ from tasks.home import whole_directory
 from tasks.keys import Keyring, is_signed
 from tasks.ledger import LedgerCorrupt, LedgerMoved
 from tasks.ledger_rules import Entry, Kind
-from tasks.manifest import build_manifest, code_version, manifest_bytes, signed_bytes
+from tasks.manifest import (
+    build_manifest,
+    code_version,
+    manifest_bytes,
+    measured_digests,
+    signed_bytes,
+)
 from tasks.manifest_form import SCHEMA_VERSION
 from tasks.policy_change import promised_policy
 from tasks.products import Settings, product_of
+from tasks.release_files import writer_version
 from tasks.run import Release
 from tasks.standing import Standing, folder_name
 
@@ -69,6 +76,7 @@ def next_payload(release: Release, facts: Mapping[str, Any], revision: int) -> d
         "previous": folder_name(earlier[-1]) if earlier else None,
         "revision": revision,
         "code_version": code_version(),
+        "writer": writer_version(),
         # Whether readers are pointed to it: only a row can move them.
         "latest": standing.would_be_newest((release.release_id, release.attempt)),
         "cap": promised_policy(release.ledger.entries()).payload,
@@ -92,17 +100,23 @@ def record_again(release: Release, publication: Entry) -> Entry:
 def put_on_shelf(release: Release, publication: Entry) -> Path:
     """Make the folder of a publication appear, complete, or see that it is what it was."""
     folder = folder_of(release, publication)
-    if folder.exists() and publication.payload["code_version"] != code_version():
-        _require_as_signed(release, publication, folder)
+    if folder.exists():
+        _require_unchanged(release, publication, folder)
         return folder
     files = publication_files(release, publication)
-    if folder.exists():
-        _require_same(folder, files)
-        return folder
     with whole_directory(folder) as partial:
         for name, data in files.items():
             (partial / name).write_bytes(data)
     return folder
+
+
+def has_our_bytes(publication: Entry) -> bool:
+    """Whether this program, with its libraries, would write a publication byte for byte again."""
+    return _has_our_words(publication) and publication.payload.get("writer") == writer_version()
+
+
+def _has_our_words(publication: Entry) -> bool:
+    return bool(publication.payload["code_version"] == code_version())
 
 
 def publication_files(release: Release, publication: Entry) -> dict[str, bytes]:
@@ -123,43 +137,57 @@ def described_files(release: Release, publication: Entry) -> tuple[dict[str, byt
     return files, manifest_bytes(build_manifest(release, publication, replace(made, files=files)))
 
 
-def _require_same(folder: Path, files: Mapping[str, bytes]) -> None:
-    for name, data in files.items():
-        path = folder / name
-        if not path.exists() or path.read_bytes() != data:
-            raise LedgerCorrupt(
-                f"{path} is not what these measurements and the ledger give; somebody changed it. "
-                "Run `hybriddp verify` on the folder; to make it again, remove the folder first."
-            )
+def _require_unchanged(release: Release, publication: Entry, folder: Path) -> None:
+    """See that a folder is what was published, as far as this program would write it again.
 
-
-def _require_as_signed(release: Release, publication: Entry, folder: Path) -> None:
-    """See that a folder of another version, which may word things otherwise, is still as signed.
-
-    It is not made again to be compared: the ledger, the measurements and our key say enough.
+    Another version may word things otherwise: then the ledger, the measurements and our key say
+    enough. Another writer of Parquet files says the same rows in other bytes, with other hashes.
     """
-    public_key = Keyring.open(release.home).public_key
-    try:
-        data, signature = ((folder / f"manifest.{end}").read_bytes() for end in ("json", "sig"))
-        manifest = json.loads(data) if is_signed(public_key, signed_bytes(data), signature) else {}
-        listed = {name: facts["sha256"] for name, facts in manifest["files"].items()}
-        is_same = _names(manifest, release, publication) and all(
-            hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
-            for name, digest in listed.items()
-        )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        is_same = False
-    if not is_same:
+    is_signed_there = _is_as_signed(release, publication, folder)
+    is_ours = has_our_bytes(publication)
+    if not is_ours and not is_signed_there:
         raise LedgerCorrupt(
             f"{folder} is not what version {publication.payload['code_version']} of the program "
             "signed there; somebody changed it. Run `hybriddp verify` on the folder; to publish "
             "it again as a new revision, remove the folder first."
         )
+    if not _has_our_words(publication):
+        return
+    for name, data in publication_files(release, publication).items():
+        if not is_ours and name.endswith((".parquet", ".json", ".sig")):
+            continue
+        if not (folder / name).exists() or (folder / name).read_bytes() != data:
+            remedy = (
+                "yet our key signed it: another library rounds otherwise, or somebody has the key. "
+                "Leave the folder, or two manifests of one sequence are signed; run `hybriddp "
+                "verify` on it, and `hybriddp withdraw` if that fails."
+                if is_signed_there
+                else "somebody changed it. Run `hybriddp verify` on the folder; to make it again, "
+                "remove the folder first."
+            )
+            raise LedgerCorrupt(
+                f"{folder / name} is not what these measurements and the ledger give; {remedy}"
+            )
+
+
+def _is_as_signed(release: Release, publication: Entry, folder: Path) -> bool:
+    """Whether a folder holds what our key signed for this row of the ledger."""
+    public_key = Keyring.open(release.home).public_key
+    try:
+        data, signature = ((folder / f"manifest.{end}").read_bytes() for end in ("json", "sig"))
+        manifest = json.loads(data) if is_signed(public_key, signed_bytes(data), signature) else {}
+        listed = {name: facts["sha256"] for name, facts in manifest["files"].items()}
+        return _names(manifest, release, publication) and all(
+            hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
+            for name, digest in listed.items()
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False
 
 
 def _names(manifest: Mapping[str, Any], release: Release, publication: Entry) -> bool:
     """Whether a manifest is the one of a publication, whatever its words are."""
-    reserved, state = release.reservation, release.state
+    reserved = release.reservation
     wanted = {
         "product": reserved["product"],
         "locale": reserved["locale"],
@@ -169,10 +197,6 @@ def _names(manifest: Mapping[str, Any], release: Release, publication: Entry) ->
         "revision": publication.payload["revision"],
         "sequence": publication.payload["sequence"],
         "ledger": {"seq": publication.seq, "hash": publication.hash},
-        "measurements": {
-            group: drawn.payload["sha256"]
-            for group in reserved["groups"]
-            if (drawn := state.find(Kind.DRAWN, group)) is not None
-        },
+        "measurements": measured_digests(release),
     }
     return all(manifest[name] == value for name, value in wanted.items())

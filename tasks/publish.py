@@ -18,10 +18,11 @@ from tasks.home import Home, remove_unfinished, write_whole
 from tasks.ledger import LedgerCorrupt
 from tasks.ledger_rules import Entry, Kind
 from tasks.log_files import BadInput
-from tasks.manifest import code_version, expiry_of
-from tasks.products import Settings, product_of
+from tasks.manifest import expiry_of
+from tasks.products import Settings
 from tasks.publication import (
     folder_of,
+    has_our_bytes,
     put_on_shelf,
     record,
     record_again,
@@ -29,6 +30,7 @@ from tasks.publication import (
     wanted_facts,
 )
 from tasks.refusals import BudgetRefused
+from tasks.replay import refuse_if_it_names, settings_of
 from tasks.run import Release
 from tasks.standing import Standing, folder_name
 from tasks.takedown import bury, notice_of
@@ -52,6 +54,8 @@ def publish(release: Release, settings: Settings) -> Path:
     with changing_the_shelf(release):
         stands = standing_publications(release)
         facts = _approved.pop(_key(release), None) or wanted_facts(release, settings)
+        if stands:
+            refuse_if_it_names(release, stands[-1], facts["blocked"], settings)
         newest = stands[-1] if stands else record(release, facts)
         _shelve(release, newest)
         return published_folder(release)  # outside, somebody may have withdrawn it
@@ -60,13 +64,8 @@ def publish(release: Release, settings: Settings) -> Path:
 def revise(release: Release, settings: Settings) -> Path:
     """Publish other post-processing of the same draws; the same bytes make no revision."""
     with changing_the_shelf(release):
-        newest = _require_published(release)
-        form = product_of(release.reservation["parameters"]).SETTINGS
-        # As this version reads them: a setting that it added has its default.
-        as_before = form.model_validate(newest.payload["settings"]).model_dump(
-            exclude={"blocklist"}
-        )
-        facts = wanted_facts(release, settings)
+        newest = newest_publication(release)
+        as_before, facts = settings_of(release, newest), wanted_facts(release, settings)
         if (as_before, newest.payload["blocked"]) != (facts["settings"], facts["blocked"]):
             newest = record(release, facts, revision=newest.payload["revision"] + 1)
         _shelve(release, newest)
@@ -121,10 +120,11 @@ def standing_publications(release: Release) -> list[Entry]:
 
 def published_folder(release: Release) -> Path:
     """Return the folder of the newest publication of a release."""
-    return folder_of(release, _require_published(release))
+    return folder_of(release, newest_publication(release))
 
 
-def _require_published(release: Release) -> Entry:
+def newest_publication(release: Release) -> Entry:
+    """Return the newest publication of a release that stands; refuse if there is none."""
     refuse_closed(release)
     stands = standing_publications(release)
     if not stands:
@@ -141,11 +141,12 @@ def _shelve(release: Release, publication: Entry) -> None:
 def _put_on_shelf_again(release: Release, publication: Entry) -> Entry:
     """Make the folder of a publication if it is lost; return what stands there.
 
-    It is made again byte for byte; but not one of another version, whose words are not ours:
-    there must not be two signed manifests of one sequence. It becomes a revision.
+    It is made again byte for byte; but not one of another version, whose words are not ours, or
+    whose Parquet files: there must not be two signed manifests of one sequence. It becomes a
+    revision.
     """
     is_lost = not folder_of(release, publication).exists()
-    if is_lost and publication.payload["code_version"] != code_version():
+    if is_lost and not has_our_bytes(publication):
         publication = record_again(release, publication)
     put_on_shelf(release, publication)
     return publication

@@ -37,7 +37,9 @@ def parse_twin(
         file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=texts)
         if _codecs(file.metadata) - _CODECS:
             raise Unreadable(f"{name} is packed in another way than releases are.")
-        if file.schema_arrow.names != schema.names:
+        # A list may hold a million texts in every row, so types are compared before they are read.
+        found = [_plain(field.type) for field in file.schema_arrow]
+        if (file.schema_arrow.names, found) != (schema.names, schema.types):
             raise Unreadable(f"{name} has other columns than this version knows; update hybriddp.")
         if file.metadata.num_rows != len(rows):
             raise Unreadable(f"{name} and its other form do not say the same: not as many rows.")
@@ -51,6 +53,11 @@ def parse_twin(
         return pa.table(columns, names=table.schema.names)
     except _NO_PARQUET:
         raise Unreadable(f"{name} is not a Parquet file, or is damaged.") from None
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """Return a column's type as it was published: texts are read as places in a list of them."""
+    return pa.string() if kind == pa.dictionary(pa.int32(), pa.string()) else kind
 
 
 def _codecs(facts: pq.FileMetaData) -> set[str]:

@@ -153,6 +153,11 @@ def parquet_bytes(table: pa.Table) -> bytes:
     return bytes(sink.getvalue())
 
 
+def writer_version() -> str:
+    """Return what Parquet files that are written now say of who wrote them: in every one."""
+    return str(pq.read_metadata(pa.BufferReader(parquet_bytes(pa.table({})))).created_by)
+
+
 def jsonl_bytes(table: pa.Table, decimals: int = 0) -> bytes:
     """Return a table's rows as JSON, probabilities with fixed decimals."""
     lines = [_json_line(row, decimals) for row in table.to_pylist()]

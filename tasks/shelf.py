@@ -10,10 +10,10 @@ from hybriddp.package import PACKAGE_FILE, CollectionPackage
 from tasks.home import Home
 from tasks.ledger import Head, LedgerCorrupt
 from tasks.notices import NOTICE, refuse_if_taken_down
+from tasks.pointer import follow
 from tasks.reading import (
     MAX_TABLE_BYTES,
     Unreadable,
-    is_plain_name,
     is_text,
     parse_json,
     parse_rows,
@@ -144,21 +144,7 @@ def folders_to_check(home: Home, release_id: str | None) -> list[Path]:
 
 def newest_folder(folder: Path) -> Path:
     """Follow latest.json, if the folder is a product's shelf and not a release."""
-    if (folder / "manifest.json").exists() or not (folder / "latest.json").exists():
-        return folder
-    try:
-        pointer = parse_json(read_file(folder, "latest.json"), "latest.json")
-        name = pointer.get("release") if isinstance(pointer, dict) else None
-    except Unreadable as error:
-        raise BadInput(f"{folder} cannot be used: {error}") from None
-    if not is_plain_name(name):
-        raise BadInput(f"{folder / 'latest.json'} names no release of this folder.")
-    release = folder / str(name)
-    if release.is_symlink():
-        raise BadInput(
-            f"{release} is a link, which may lead to anything; name the folder that you mean."
-        )
-    return release
+    return follow(folder)[0]
 
 
 def read_rows(folder: Path, name: str) -> list[dict[str, Any]]:

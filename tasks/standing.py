@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date
 
+from tasks import pointer
 from tasks.epochs import Epoch
 from tasks.home import Home
 from tasks.ledger import Ledger
@@ -121,10 +122,7 @@ class Standing:
 
 
 def folder_name(publication: Entry) -> str:
-    """Return the name of a publication's folder: the release, a later attempt, a revision."""
-    attempt, revision = publication.attempt, publication.payload["revision"]
-    return (
-        publication.release_id
-        + (f".a{attempt}" if attempt > 1 else "")
-        + (f".r{revision}" if revision > 1 else "")
+    """Return the name of a publication's folder."""
+    return pointer.folder_name(
+        publication.release_id, publication.attempt, publication.payload["revision"]
     )

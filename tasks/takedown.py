@@ -4,7 +4,7 @@ Not even the manifest stays: it lists the queries whose other urls have a mass.
 """
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,11 @@ from tasks.keys import Keyring, is_signed
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Entry, Kind
 from tasks.notices import NOTICE, SIGNATURE, is_taken_down, why
-from tasks.reading import Unreadable, read_file
+from tasks.reading import Unreadable, parse_json, read_file
 from tasks.standing import Standing, folder_name
 
 _SIGNING_CONTEXT = b"hybriddp withdrawal v1\n"
+_FIRST_NOTICE = 1  # of version 0.1.0
 _REASONS = {
     Kind.WITHHELD: "withheld at sign-off",
     Kind.REVISED: "a later revision leaves texts out that were published here",
@@ -31,7 +32,7 @@ def notice_of(row: Entry, facts: Mapping[str, Any]) -> bytes:
     is_revision = row.kind is Kind.REVISED
     return canonical_json(
         {
-            "schema_version": 2,
+            "schema_version": _FIRST_NOTICE + 1,
             "release_id": row.release_id,
             "attempt": row.attempt,
             "at": row.payload.get("at", row.at),
@@ -57,8 +58,8 @@ def bury(home: Home, folder: Path, notice: bytes) -> None:
     sync_directory(folder)
 
 
-def check_notice(folder: Path, public_key: bytes) -> None:
-    """Refuse a folder that was taken down, and say if the notice is not the publisher's."""
+def check_notice(folder: Path, public_key: bytes, signed_manifest: Callable[[], bytes]) -> None:
+    """Refuse a folder that was taken down, and say if the notice is not the publisher's for it."""
     if not is_taken_down(folder):
         return
     try:
@@ -70,7 +71,26 @@ def check_notice(folder: Path, public_key: bytes) -> None:
             f"{folder} says that it was withdrawn, but {NOTICE} is not what the key signed: it is "
             "damaged, or somebody put it there. Do not use the release; get it again."
         )
+    try:  # a withdrawal that died, and one of version 0.1.0, leave the manifest there
+        manifest = parse_json(signed_manifest(), "manifest.json")
+    except (VerificationFailed, Unreadable):
+        manifest = None
+    if not _is_about(parse_json(notice, NOTICE), folder, manifest):
+        raise VerificationFailed(
+            f"{folder} holds the notice of something else that was withdrawn: somebody put it "
+            "there, or renamed the folder. Do not use the release; get it again."
+        )
     raise VerificationFailed(f"the release was withdrawn: it was {why(folder)}")
+
+
+def _is_about(notice: Mapping[str, Any], folder: Path, manifest: Mapping[str, Any] | None) -> bool:
+    """Whether a signed notice is that of a folder: by its signed manifest, or else by its name."""
+    if manifest is None:
+        return bool(folder.resolve().name.partition(".")[0] == notice["release_id"])
+    # Version 0.1.0 withdrew whole releases. A package's notice has no sequence: the list may stand.
+    names = ("product", "locale", "epoch", "release_id", "attempt", "sequence")
+    named = ("release_id",) if notice["schema_version"] == _FIRST_NOTICE else names
+    return all(notice.get(name) == manifest.get(name) for name in named)
 
 
 def ask_the_ledger(home: Home, manifest: Mapping[str, Any]) -> None:

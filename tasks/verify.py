@@ -22,6 +22,7 @@ from tasks.manifest import SIGNATURE_BYTES, Words, code_version, manifest_bytes,
 from tasks.manifest_form import Form, misfit
 from tasks.mean_request import STRATEGY as MEAN
 from tasks.measurements import FILES
+from tasks.pointer import check_pointer, follow, require_own_shelf
 from tasks.reading import (
     MAX_FILE_BYTES,
     MAX_TABLE_BYTES,
@@ -130,12 +131,17 @@ def _sure(name: str, step: Callable[[], str]) -> str:
 def verify_publication(home: Home, folder: Path, public_key: bytes) -> list[Check]:
     """Verify a folder of this home's public zone, with the measurements that it came from."""
     measurements = own_measurements(home, folder, public_key)
-    return verify_release(folder, public_key, measurements=measurements)[1]
+    manifest, checks = verify_release(folder, public_key, measurements=measurements)
+    newest, pointer = follow(folder.parent)
+    if pointer is not None and newest == folder:
+        check_pointer(pointer, manifest)
+    return checks
 
 
 def own_measurements(home: Home, folder: Path, public_key: bytes) -> Path:
     """Return where a home keeps the measurements of a release that its ledger lets stand."""
     manifest = _signed_manifest(folder, public_key)
+    require_own_shelf(home.public, folder, manifest)
     ask_the_ledger(home, manifest)
     return home.measurement(manifest["release_id"], manifest["attempt"])
 
@@ -147,17 +153,8 @@ def _fail(message: str) -> VerificationFailed:
 def _signed_manifest(folder: Path, public_key: bytes) -> dict[str, Any]:
     if not folder.is_dir():
         raise _fail(f"{folder} is not the folder of a release.")
-    check_notice(folder, public_key)
-    try:
-        data = read_file(folder, "manifest.json")
-        signature = read_file(folder, "manifest.sig", SIGNATURE_BYTES)
-    except Unreadable as error:
-        raise _fail(str(error)) from None
-    if not is_signed(public_key, signed_bytes(data), signature):
-        raise _fail(
-            "the signature does not fit the manifest and the key: the release was changed, or "
-            "comes from somebody else. Do not use it."
-        )
+    check_notice(folder, public_key, lambda: _signed_data(folder, public_key))
+    data = _signed_data(folder, public_key)
     try:
         manifest = parse_json(data, "manifest.json")
         verifier = _verifier_of(manifest)
@@ -172,6 +169,20 @@ def _signed_manifest(folder: Path, public_key: bytes) -> dict[str, Any]:
             f"the manifest has a schema that this version does not know{where}; update hybriddp."
         )
     return dict(manifest)
+
+
+def _signed_data(folder: Path, public_key: bytes) -> bytes:
+    try:
+        data = read_file(folder, "manifest.json")
+        signature = read_file(folder, "manifest.sig", SIGNATURE_BYTES)
+    except Unreadable as error:
+        raise _fail(str(error)) from None
+    if not is_signed(public_key, signed_bytes(data), signature):
+        raise _fail(
+            "the signature does not fit the manifest and the key: the release was changed, or "
+            "comes from somebody else. Do not use it."
+        )
+    return data
 
 
 @dataclass
@@ -232,8 +243,6 @@ class _Found:
             data = self.file(twin)
             rows = list(parse_rows(data, twin, _has_exactly(schema.names)))
             table = parse_twin(self.file(name), name, schema, rows, len(data))
-            if table.schema.types != schema.types:
-                raise _fail(f"{name} has other columns than this version knows; update hybriddp.")
             if rows != table.to_pylist():
                 raise _fail(f"{name} and {twin} do not say the same.")
             if table.num_rows != self.manifest["rows"].get(stem):

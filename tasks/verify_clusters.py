@@ -8,7 +8,7 @@ import pyarrow as pa
 from hybriddp.errors import HybridDPError
 from tasks.checks import VerificationFailed, require_prices
 from tasks.clusters import find_clusters
-from tasks.groups import POINTS
+from tasks.groups import ANSWERS, POINTS
 from tasks.kmeans_label import write_label
 from tasks.kmeans_product import SCHEMAS, WORDS, build_tables, describe, files_of, judged_facts
 from tasks.kmeans_request import prices_of
@@ -79,5 +79,13 @@ def recomputed_files(
 ) -> dict[str, bytes]:
     """Walk from the first centres to the last ones again."""
     parameters, decimals = manifest["parameters"], manifest["decimals"]
-    found = find_clusters(parameters, measured, manifest["guarantees"][POINTS]["people"])
+    # Every client answers once in each iteration, and counts for a whole grid.
+    answers = parameters["n_iterations"] * parameters["grid"]
+    if sum(measured[ANSWERS]["count"].to_pylist()) != answers * _people(manifest, ANSWERS):
+        raise VerificationFailed("the guarantees speak of other clients than have answered.")
+    found = find_clusters(parameters, measured, _people(manifest, POINTS))
     return files_of(build_tables(parameters, found, decimals), decimals)
+
+
+def _people(manifest: Mapping[str, Any], group: str) -> int:
+    return int(manifest["guarantees"][group]["people"])

@@ -6,9 +6,9 @@ from typing import Any
 import pyarrow as pa
 
 from tasks.checks import VerificationFailed, require_prices
-from tasks.groups import groups_of, prices_of
+from tasks.groups import CLIENTS, groups_of, prices_of
 from tasks.label import write_label
-from tasks.manifest import Words, describe_check, head_list_words
+from tasks.manifest import Words, count_clients, describe_check, head_list_words
 from tasks.manifest_form import (
     Form,
     exact_number,
@@ -82,6 +82,9 @@ def recomputed_files(
     """Do the whole post-processing again; compare what is no file, return what is."""
     published = set(tables["trends"]["query"].to_pylist())
     facts = _facts(manifest)
+    listing = strategy_of(facts).published_listing(measured, facts)
+    if count_clients(measured[CLIENTS], listing, facts.params) != facts.group_sizes[CLIENTS]:
+        raise VerificationFailed("the guarantees speak of other clients than have reported.")
     again = recompute(manifest, measured, published)
     if describe_check(strategy_of(facts).cross_check(measured, facts)) != manifest["cross_check"]:
         raise VerificationFailed("the cross-check is not the one that the measurements give.")

@@ -78,6 +78,14 @@ def test_a_centre_that_was_moved_a_little_is_recomputed(publisher, key, run):
         verify_release(publisher.folder, key, measurements=run.folder)
 
 
+def test_clients_who_did_not_answer_are_not_counted(publisher, key, run):
+    publisher.manifest["guarantees"]["answers"]["people"] += 1
+    publisher.sign(centres=publisher.table("centres", publisher.rows("centres")))
+    verify_release(publisher.folder, key)
+    with pytest.raises(VerificationFailed, match="other clients than have answered"):
+        verify_release(publisher.folder, key, measurements=run.folder)
+
+
 def test_another_measurement_is_seen(publisher, key, run):
     path = run.folder / FILES["answers"]
     table = pq.read_table(path)

@@ -90,8 +90,13 @@ def test_a_published_folder_verifies_with_its_measurements(old, name):
 def test_a_withdrawn_folder_is_still_refused(old):
     [folder] = [path.parent for path in old.home.public.glob("search/*/*/withdrawn.json")]
     key = read_public_key(old.home.public / "signing.pub")
-    with pytest.raises(VerificationFailed, match="withdrawn"):
+    with pytest.raises(VerificationFailed, match="taken down by its publisher"):
         verify_release(folder, key, may_be_expired=True)
+    other = old.home.root / old.folders["latest"]
+    for name in ("withdrawn.json", "withdrawn.sig"):
+        shutil.copy(folder / name, other / name)
+    with pytest.raises(VerificationFailed, match="notice of something else"):
+        verify_release(other, key, may_be_expired=True)
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

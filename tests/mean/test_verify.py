@@ -58,6 +58,18 @@ def test_other_people_than_the_table_counts_are_seen(publisher, key):
     refused(publisher, key, "other people")
 
 
+def test_the_cap_holds_what_people_of_two_groups_pay_in_all(publisher, key):
+    """Those who gave their number for the sums gave it for the squares, too, and paid for both."""
+    groups = publisher.manifest["guarantees"]
+    if "squares" in groups:
+        groups["squares"]["people"] += 1
+        refused(publisher, key, "same people do not have as many")
+        groups["squares"]["people"] -= 1
+    paid = [groups[group]["epsilon_nano"] for group in ("sums", "squares") if group in groups]
+    publisher.manifest["cap"]["cap_epsilon_nano"] = sum(paid) - 1
+    refused(publisher, key, "cap is below")
+
+
 def test_other_noise_than_the_parameters_need_is_seen(publisher, key):
     publisher.manifest["noise"]["sums_sd"] = "0.1"
     refused(publisher, key, "noise is not the one")

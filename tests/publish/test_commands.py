@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sqlite3
 
 import pytest
@@ -9,9 +10,12 @@ from typer.testing import CliRunner
 
 from flows.cli import app
 from flows.running import read_settings
+from tasks.checks import VerificationFailed
+from tasks.keys import read_public_key
 from tasks.ledger import Ledger
 from tasks.refusals import BadInput
 from tasks.request import ReleaseRequest
+from tasks.verify import verify_publication
 from tests.homes import new_home
 from tests.repository import ROOT
 from tests.unit.test_terminal import HEAVY, imported_by
@@ -194,6 +198,42 @@ def test_verify_and_search_as_a_consumer(home, folder):
     assert hybriddp("search", home, "goo").exit_code == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("sequence", 99), ("epoch", "2026-W47"), ("expires", "2099-01-01T00:00:00+00:00")],
+)
+def test_a_shelf_that_says_something_else_than_its_release_is_refused(home, folder, name, value):
+    key, pointer = home / "public" / "signing.pub", folder.parent / "latest.json"
+    said = told("verify", folder.parent, "--key", key)
+    assert (said["product"], said["locale"], said["epoch"], said["sequence"]) == (
+        "search", "all", "2026-W46", 1,
+    )  # fmt: skip
+    assert "shelf" in said["checks"]
+    shown = hybriddp("verify", folder, "--key", key).stdout
+    assert "of search/all, epoch 2026-W46, sequence 1, is what" in shown
+    pointer.write_text(json.dumps(json.loads(pointer.read_bytes()) | {name: value}))
+    for options in (["--key", key], ["--home", home]):
+        refused = hybriddp("verify", folder.parent, *options)
+        assert refused.exit_code == 1
+        assert f"signed manifest that it leads to ({name})" in " ".join(refused.stderr.split())
+    with pytest.raises(VerificationFailed, match="leads to"):  # as the scheduled check does
+        verify_publication(new_home(home), folder, read_public_key(key))
+
+
+def test_a_release_on_the_shelf_of_another_locale_or_under_another_name_is_refused(home, folder):
+    other = folder.parent.with_name("de")
+    shutil.copytree(folder.parent, other)
+    refused = hybriddp("verify", other, "--home", home)
+    assert refused.exit_code == 1
+    assert "holds a release of search/all" in " ".join(refused.stderr.split())
+    (folder.parent / "x").mkdir()
+    folder.rename(folder.parent / "x")
+    pointer = folder.parent / "latest.json"
+    pointer.write_text(json.dumps(json.loads(pointer.read_bytes()) | {"release": "x"}))
+    refused = hybriddp("verify", folder.parent, "--key", home / "public" / "signing.pub")
+    assert "leads to (release)" in " ".join(refused.stderr.split())
+
+
 def test_withdraw(home, run, folder):
     shown = run.release_id[:8]  # as `ledger show` prints it
     assert hybriddp("withdraw", shown[:7], "--reason", "test", home=home).exit_code == 2
@@ -300,6 +340,22 @@ def test_replay_needs_no_prefect_unless_something_is_lost(home, run, folder, mon
     assert "Replay: nothing was paid, nothing was drawn." in shown
     (folder.parent / "latest.json").unlink()  # the flow puts back what is lost
     assert "unforeseen Started" in hybriddp(*arguments, home=home).stderr
+
+
+@pytest.mark.usefixtures("own_environment")
+def test_a_replay_says_what_it_does_not_apply_and_refuses_a_blocklist_in_vain(home, run, tmp_path):
+    request = run.request
+    arguments = ["release", "--log", request.log, "--epoch", request.epoch,
+                 "--optin-fraction", request.optin_fraction]  # fmt: skip
+    assert told(*arguments, "--decimals", 6, home=home)["not_applied"] == {}
+    other = ["--decimals", 3, "--valid-days", 14]
+    assert told(*arguments, *other, home=home)["not_applied"] == {"decimals": 3}
+    shown = hybriddp(*arguments, *other, home=home).stdout
+    assert f"hybriddp reprocess {run.release_id} --decimals 3" in shown
+    (tmp_path / "blocked.txt").write_text("google\n")
+    refused = hybriddp(*arguments, "--blocklist", tmp_path / "blocked.txt", home=home)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert f"hybriddp reprocess {run.release_id} --blocklist" in " ".join(refused.stderr.split())
 
 
 @pytest.mark.parametrize("name", ["release", "zealous", "mean", "kmeans"])

@@ -175,6 +175,24 @@ def test_a_signed_parquet_file_that_lies_or_swells_is_refused(run, folder, key):
             verify_release(folder, key)
 
 
+def test_a_parquet_column_of_another_type_is_refused_before_it_is_unpacked(run, folder, key):
+    """A list in one row may say a text a hundred times, in a file of a few kilobytes."""
+    rows = pq.read_table(folder / "trends.parquet")
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 100), pa.array(["x" * 1_000_000]))
+    lists = pa.ListArray.from_arrays(pa.array([0] + [100] * rows.num_rows, pa.int32()), texts)
+    bomb = parquet(rows.set_column(0, rows.schema.names[0], lists))
+    assert len(bomb) < 100_000
+    sign_again(run, folder, {"trends.parquet": bomb})
+    usual, counting = pa.default_memory_pool(), pa.proxy_memory_pool(pa.default_memory_pool())
+    pa.set_memory_pool(counting)
+    try:
+        with pytest.raises(VerificationFailed, match="other columns"):
+            verify_release(folder, key)
+    finally:
+        pa.set_memory_pool(usual)
+    assert counting.max_memory() < 10_000_000
+
+
 def test_a_signed_text_file_that_is_odd_is_refused(run, folder, key):
     for odd in (b"[1]\n", b"[" * 100_000, b'{"rank":NaN}\n', b"\xff\n", b'{"rank": 1}'):
         sign_again(run, folder, {"trends.jsonl": odd})

@@ -4,11 +4,13 @@ import json
 import shutil
 import sys
 
+import pyarrow.parquet as pq
 import pytest
 
 import tasks.manifest
 import tasks.publication
 import tasks.publish
+import tasks.release_files
 from tasks.checks import VerificationFailed
 from tasks.ledger import Ledger, LedgerCorrupt
 from tasks.ledger_rules import Kind
@@ -109,9 +111,44 @@ def test_a_lost_release_of_another_version_becomes_a_revision(two_weeks, small_l
     assert not folder.exists()
 
 
+def test_another_version_of_the_parquet_writer_signs_no_second_manifest_of_a_sequence(
+    two_weeks, small_log, monkeypatch
+):
+    """Its version stands in every file. What is there is good; what is lost becomes a revision."""
+    folder, public = publish_epoch(two_weeks, small_log, LATER), files_below(two_weeks.public)
+    footer = pq.read_metadata(folder / "trends.parquet").created_by.encode()
+    write = tasks.release_files.parquet_bytes
+    other = footer[:-1] + (b"7" if footer[-1:] != b"7" else b"8")
+    monkeypatch.setattr(
+        tasks.release_files, "parquet_bytes", lambda table: write(table).replace(footer, other)
+    )
+    assert publish_epoch(two_weeks, small_log, LATER) == folder
+    assert files_below(two_weeks.public) == public
+    (folder / "trends.parquet").write_bytes(b"something else")
+    with pytest.raises(LedgerCorrupt, match=r"somebody changed it.*new revision"):
+        publish_epoch(two_weeks, small_log, LATER)
+    shutil.rmtree(folder)
+    again = publish_epoch(two_weeks, small_log, LATER)
+    manifest, _ = verify_release(again, key_of(two_weeks))
+    assert (manifest["revision"], manifest["sequence"]) == (2, 3)
+    assert not folder.exists()
+
+
+def test_what_our_key_signed_and_we_would_not_write_is_left_where_it_is(
+    two_weeks, small_log, monkeypatch
+):
+    """To remove it, and publish again, would sign another manifest of its sequence."""
+    folder = publish_epoch(two_weeks, small_log, LATER)
+    product = tasks.publication.product_of({"strategy": "high-utility"})
+    monkeypatch.setattr(product, "label", lambda *_: "Rounded by another library.\n")
+    with pytest.raises(LedgerCorrupt, match=r"our key signed it.*Leave the folder"):
+        publish_epoch(two_weeks, small_log, LATER)
+    assert folder.exists()
+
+
 def become_another_version(monkeypatch) -> None:
     """Run on as a program that says everything in other words."""
-    for module in (tasks.manifest, tasks.publication, tasks.publish):
+    for module in (tasks.manifest, tasks.publication):
         monkeypatch.setattr(module, "code_version", lambda: "9.9")
     original = tasks.publication.product_of
 

@@ -4,6 +4,7 @@ import hashlib
 import json
 import shutil
 import threading
+from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
@@ -17,6 +18,7 @@ from tasks.checks import VerificationFailed
 from tasks.collection import build_package, write_package
 from tasks.doctor import examine
 from tasks.home import Home, whole_directory
+from tasks.keys import Keyring
 from tasks.ledger import Ledger, LedgerCorrupt
 from tasks.ledger_chain import canonical, row_hash
 from tasks.ledger_rules import Kind
@@ -27,6 +29,7 @@ from tasks.refusals import BudgetRefused
 from tasks.reprocess import ReprocessRequest, find, run_reprocess
 from tasks.shelf import folders_to_check, look_up, newest_folder, published_heads
 from tasks.standing import Standing
+from tasks.takedown import notice_of
 from tasks.verify import verify_publication, verify_release
 from tasks.withdraw import cost_of_withdrawal, withdraw
 from tests.publish.shelves import (
@@ -149,6 +152,37 @@ def test_anybody_can_see_a_forged_notice_on_a_release_that_stands(two_weeks, new
     (folder / "withdrawn.json").write_text("{}")
     with pytest.raises(VerificationFailed, match="somebody put it there"):
         verify_release(folder, key_of(two_weeks))
+
+
+def test_a_genuine_notice_of_something_else_is_not_believed(two_weeks, newest):
+    """Neither that of another week, nor of another revision, nor of the release's package."""
+    [buried] = withdraw(two_weeks, newest.release_id, "a test")
+    good = shelf_of(two_weeks) / latest(two_weeks)["release"]
+    row = newest.ledger.entries()[-1]
+    about = json.loads((good / "manifest.json").read_bytes())
+    facts = {n: about[n] for n in ("product", "locale", "epoch", "release_id", "attempt")}
+    others = [
+        (buried / "withdrawn.json").read_bytes(),
+        notice_of(row, facts),  # a package's
+        notice_of(row, facts | {"sequence": about["sequence"] - 2}),
+    ]
+    for notice in others:
+        put_notice(two_weeks, good, notice)
+        with pytest.raises(VerificationFailed, match="notice of something else"):
+            verify_release(good, key_of(two_weeks))
+    put_notice(two_weeks, good, notice_of(row, facts | {"sequence": about["sequence"]}))
+    with pytest.raises(VerificationFailed, match="taken down by its publisher"):
+        verify_release(good, key_of(two_weeks))
+    renamed = buried.rename(buried.with_name("renamed"))
+    with pytest.raises(VerificationFailed, match="notice of something else"):
+        verify_release(renamed, key_of(two_weeks))
+
+
+def put_notice(home: Home, folder: Path, notice: bytes) -> None:
+    """Put a notice that the key signed into a folder, beside its files."""
+    signature = Keyring.open(home).signing.sign(b"hybriddp withdrawal v1\n" + notice)
+    (folder / "withdrawn.json").write_bytes(notice)
+    (folder / "withdrawn.sig").write_bytes(signature)
 
 
 def test_a_takedown_by_blocklist_leaves_the_query_nowhere_in_public(two_weeks, newest, blocklist):

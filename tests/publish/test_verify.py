@@ -10,12 +10,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tasks.checks import VerificationFailed
 from tasks.keys import Keyring, read_public_key
+from tasks.label import write_label
 from tasks.manifest import manifest_bytes, signed_bytes
 from tasks.reprocess import ReprocessRequest, run_reprocess
 from tasks.verify import verify_release
 from tasks.withdraw import withdraw
 from tests.homes import new_home
-from tests.publish.spoiling import require_every_change_to_be_seen
+from tests.publish.spoiling import Publisher, require_every_change_to_be_seen
 
 FILES = [
     "head_list.parquet", "head_list.jsonl", "trends.parquet", "trends.jsonl", "label.md",
@@ -92,6 +93,29 @@ def test_mass_that_was_moved_is_caught_by_the_measurements(run, folder, key):
     sign_again(run, folder, {}, manifest)
     verify_release(folder, key)
     with pytest.raises(VerificationFailed, match="masses"):
+        verify_release(folder, key, measurements=run.folder)
+
+
+@pytest.mark.parametrize(("name", "cap"), [("cap_epsilon_nano", 1), ("cap_delta_atto", 0)])
+def test_a_cap_below_what_a_person_pays_is_refused(run, folder, key, name, cap):
+    publisher = Publisher(run, folder, lambda manifest: write_label(manifest, run.params))
+    paid = publisher.manifest["guarantees"]["S"][name.removeprefix("cap_")]
+    for least, words in ((paid, None), (paid - 1, "cap is below"), (cap, "cap is below")):
+        publisher.manifest["cap"][name] = least
+        publisher.sign(trends=publisher.table("trends", publisher.rows("trends")))
+        if words is None:
+            verify_release(folder, key, measurements=run.folder)
+            continue
+        with pytest.raises(VerificationFailed, match=words):
+            verify_release(folder, key)
+
+
+def test_clients_who_did_not_report_are_not_counted(run, folder, key):
+    publisher = Publisher(run, folder, lambda manifest: write_label(manifest, run.params))
+    publisher.manifest["guarantees"]["C"]["people"] += 1
+    publisher.sign(trends=publisher.table("trends", publisher.rows("trends")))
+    verify_release(folder, key)
+    with pytest.raises(VerificationFailed, match="other clients than have reported"):
         verify_release(folder, key, measurements=run.folder)
 
 

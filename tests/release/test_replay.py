@@ -13,7 +13,8 @@ from tasks.ledger import Ledger, LedgerCorrupt
 from tasks.ledger_rules import Kind
 from tasks.measurements import FILES
 from tasks.publish import revise
-from tasks.refusals import BudgetRefused
+from tasks.refusals import BadInput, BudgetRefused
+from tasks.reprocess import ReprocessRequest, run_reprocess
 from tasks.reserve import void_reservation
 from tasks.run import identify
 from tasks.steps import run_release
@@ -130,6 +131,28 @@ def test_settings_of_post_processing_are_free_and_keep_the_release(published, lo
     assert {path: kept[path] for path in public if "latest" not in path} == {
         path: data for path, data in public.items() if "latest" not in path
     }
+
+
+def test_a_replay_does_not_pass_over_a_blocklist_that_holds_what_is_published(
+    published, log, published_home, root
+):
+    """Refused with the remedy; once that was done, the same request is a replay again."""
+    request, folder, public = published
+    rows, path = Ledger(published_home.ledger).entries(), root / "blocked.txt"
+    path.write_text("never searched\n")
+    asked = request_for(log, blocklist=path)
+    assert release(asked, published_home) == folder, "nothing of it is published"
+    path.write_text("NEWS\n")
+    release_id = folder.name
+    with pytest.raises(BadInput, match=rf"reprocess {release_id} --blocklist .*blocked\.txt") as no:
+        release(asked, published_home)
+    assert "news" not in str(no.value), "it says nothing of what is blocked"
+    assert files_below(published_home.public) == public
+    assert Ledger(published_home.ledger).entries() == rows
+    revised = run_reprocess(ReprocessRequest(release_id=release_id, blocklist=path), published_home)
+    for again in (asked, request):
+        assert release(again, published_home) == revised
+    assert not any(b"news" in data for data in files_below(published_home.public).values())
 
 
 def test_a_restored_ledger_that_forgot_a_draw_does_not_draw_again(log, home):

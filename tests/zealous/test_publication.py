@@ -17,7 +17,7 @@ from tasks.keys import read_public_key
 from tasks.ledger_rules import Kind
 from tasks.measurements import load_measurement
 from tasks.publication import publication_files
-from tasks.refusals import BudgetRefused
+from tasks.refusals import BadInput, BudgetRefused
 from tasks.reprocess import ReprocessRequest, run_reprocess
 from tasks.shelf import newest_folder
 from tasks.verify import verify_release
@@ -169,6 +169,16 @@ def test_a_blocked_query_is_in_no_histogram_of_a_revision(run, folder, key):
     assert files_below(run.folder) == measured
     assert newest_folder(folder.parent) == revised
     assert len(ledger_rows(run.home, Kind.RESERVED)) == 1
+
+
+def test_a_replay_does_not_pass_over_a_blocklist_that_holds_what_is_published(run, log, folder):
+    asked = request_for(log, blocklist=blocklist(run, "today\n"))
+    with pytest.raises(BadInput, match=f"reprocess {run.release_id} --blocklist"):
+        run_zealous(identify(asked, run.home))
+    assert ("today",) in texts_of(folder, "keywords")
+    revised = reprocess(run, blocklist=asked.blocklist)
+    assert run_zealous(identify(asked, run.home)) == revised
+    assert ("today",) not in texts_of(revised, "keywords")
 
 
 def test_a_release_that_is_blocked_from_the_start_verifies(log, home, root):

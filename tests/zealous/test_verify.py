@@ -119,6 +119,14 @@ def test_a_better_promise_in_all_places_at_once_is_refused(run, publisher, folde
         verify_release(folder, key)
 
 
+def test_the_cap_holds_what_a_person_pays_for_all_histograms(publisher, folder, key):
+    paid = sum(terms["epsilon_nano"] for terms in publisher.manifest["guarantees"].values())
+    publisher.manifest["cap"]["cap_epsilon_nano"] = paid - 1
+    publisher.sign()
+    with pytest.raises(VerificationFailed, match="cap is below"):
+        verify_release(folder, key)
+
+
 def test_a_label_that_says_something_else_is_refused(publisher, folder, key):
     label = (folder / "label.md").read_text()
     publisher.write("label.md", label.replace("at most 1 ", "at most 2 ").encode())
