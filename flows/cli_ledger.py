@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from flows.lazy import without_pandas
 from flows.ledger_words import (
     balance_json,
     composed_epsilon,
@@ -16,6 +15,7 @@ from flows.ledger_words import (
     runway_json,
     runway_text,
 )
+from flows.spared import spare_pandas
 from flows.terminal import (
     Console,
     HomeOption,
@@ -27,10 +27,9 @@ from flows.terminal import (
 )
 from hybriddp.rounding import rounded_up
 from tasks.home import Home, write_whole
-from tasks.keys import open_for_writing
 from tasks.ledger import Ledger
 from tasks.ledger_check import check_ledger
-from tasks.ledger_rules import Kind
+from tasks.ledger_rules import SHOWN_DIGITS, Kind
 from tasks.overview import (
     balance,
     dearest,
@@ -41,9 +40,6 @@ from tasks.overview import (
     set_membership,
 )
 from tasks.policy import DELTA_UNITS, EPSILON_UNITS, set_policy
-from tasks.policy_change import price_of_change
-from tasks.reserve import void_reservation
-from tasks.run import SHOWN_DIGITS
 
 ledger_app = typer.Typer(help="What was spent, and how far it reaches.", no_args_is_help=True)
 
@@ -60,7 +56,7 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Show every release's state and cost, and the runway."""
-    without_pandas()
+    spare_pandas()
     place = Home.open(home)
     ledger = Ledger(place.ledger)
     reach = runway(place, with_pld=pld)
@@ -221,6 +217,9 @@ def change_policy(
     as_json: JsonOption = False,
 ) -> None:
     """Show the cap, or put a new one on record."""
+    from tasks.keys import open_for_writing  # who only looks needs neither
+    from tasks.policy_change import price_of_change
+
     place = Home.open(home)
     policy = policy_of(place)
     changed = policy.changed(cap_epsilon, cap_delta, window_days, max_refusals)
@@ -243,5 +242,7 @@ def void(
     release_id: Annotated[str, typer.Argument(help="A reserved release.")], home: HomeOption = None
 ) -> None:
     """Give a reservation back of which nothing was drawn."""
+    from tasks.reserve import void_reservation  # all that a release needs comes with it
+
     attempt = void_reservation(Home.open(home), release_id)
     typer.echo(f"Attempt {attempt} of {release_id} is void; nobody pays for it.")

@@ -5,7 +5,7 @@ from typing import Any
 
 from tasks.checks import Check
 from tasks.home import Home
-from tasks.keys import read_public_key
+from tasks.signatures import read_public_key
 from tasks.verify import own_measurements, verify_release
 
 

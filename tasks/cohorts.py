@@ -6,16 +6,13 @@ from typing import Any
 import pyarrow as pa
 
 from tasks.engine import Engine, open_warehouse
-from tasks.ids import NEWEST_FORM, canonical
 from tasks.keys import Keyring
-from tasks.ledger_rules import Entry, Kind
 from tasks.normalisation import normalise_records
 from tasks.run import LogRun, Run
 
 _WORDS = 2**64
 # Sorts after every hexadecimal digit: the limit that lets everybody pass.
 _ABOVE_ALL_HASHES = "g"
-ACCOUNT_BYTES = 16
 
 
 def choose_cohorts(run: Run) -> None:
@@ -85,23 +82,3 @@ def hex_below(fraction: Fraction) -> str:
     """Return the limit that this share of all 16-digit hexadecimal texts lies below."""
     words = int(fraction * _WORDS)
     return _ABOVE_ALL_HASHES if words >= _WORDS else f"{words:016x}"
-
-
-def account_of(keys: Keyring, person: str, id_form: str = NEWEST_FORM) -> bytes:
-    """Return a person's account, as `sql/accounts.sql` computes it, however the id is spelt.
-
-    Args:
-        id_form: The ledger's own form of ids, `id_form_of` its entries.
-    """
-    name = canonical(person, id_form).encode()
-    return bytes.fromhex(keys.account.digest(name))[:ACCOUNT_BYTES]
-
-
-def stopped_accounts(entries: list[Entry]) -> list[bytes]:
-    """Return the accounts whose owners opted out or were erased, and did not come back."""
-    newest = {
-        entry.draw: entry.kind
-        for entry in entries
-        if entry.kind in (Kind.OPTED_OUT, Kind.OPTED_IN, Kind.ERASED)
-    }
-    return [bytes.fromhex(account) for account, kind in newest.items() if kind != Kind.OPTED_IN]

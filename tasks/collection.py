@@ -17,7 +17,7 @@ from hybriddp.package import (
 )
 from tasks.groups import CLIENTS
 from tasks.home import whole_directory
-from tasks.keys import Keyring, is_signed
+from tasks.keys import Keyring
 from tasks.ledger import LedgerCorrupt
 from tasks.ledger_rules import Entry, Kind
 from tasks.left_out import blocked_now, require_settled
@@ -26,6 +26,7 @@ from tasks.policy import DELTA_UNITS, EPSILON_UNITS
 from tasks.processing import published_listing
 from tasks.run import Release, Run
 from tasks.run import collection_id as collection_id  # many know it from here
+from tasks.signatures import is_signed
 
 
 def build_package(release: Release) -> CollectionPackage:

@@ -4,17 +4,20 @@ from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from hybriddp.clients import client_mechanism, reports_per_client
 from tasks.blocklist import blocked_queries, read_blocklist
+from tasks.groups import CLIENTS
 from tasks.label import write_label
-from tasks.manifest import Content, head_list_facts
-from tasks.processing import cross_check_of, published_listing, read_published
+from tasks.manifest import Content, describe_check, guarantees_of, head_list_words
+from tasks.measured import load_measurement
+from tasks.postprocess import strategy_of
+from tasks.processing import cross_check_of, facts_of, published_listing, read_published
 from tasks.quality import Verdict, judge
 from tasks.release_files import Tables, build_tables
 from tasks.request import PublishSettings
 from tasks.run import Release
-
-SETTINGS = PublishSettings
 
 
 def listed_queries(release: Release) -> list[str]:
@@ -31,7 +34,34 @@ def content(release: Release, publication: Mapping[str, Any]) -> Content:
     """Build the files of a publication, and say what is in them."""
     decimals = publication["settings"]["decimals"]
     tables = tables_of(release, decimals, frozenset(publication["blocked"]))
-    return Content(tables.files(), head_list_facts(release, tables))
+    return Content(tables.files(), _facts(release, tables))
+
+
+def _facts(release: Release, tables: Tables) -> dict[str, Any]:
+    """Return the fields of a head list's manifest."""
+    reserved = release.reservation
+    guarantees = guarantees_of(reserved["groups"], head_list_words(reserved["parameters"]))
+    guarantees[CLIENTS]["people"] = _count_clients(release)
+    return {
+        "guarantees": guarantees,
+        "interval_method": strategy_of(facts_of(release)).INTERVAL_METHOD,
+        "cross_check": describe_check(cross_check_of(release)),
+        "decimals": tables.decimals,
+        "rows": {"head_list": tables.head_list.num_rows, "trends": tables.trends.num_rows},
+        "masses": {
+            "query_wildcards": tables.query_wildcards,
+            "other_records": tables.other_records,
+            "other_queries": tables.other_queries,
+        },
+        "blocked_queries": tables.n_blocked,
+    }
+
+
+def _count_clients(release: Release) -> int:
+    """Return how many clients reported; each reports equally many cells."""
+    n_reports = int(pc.sum(load_measurement(release, CLIENTS)["n_reports"]).as_py())
+    mechanism = client_mechanism(published_listing(release).head_list, release.params)
+    return n_reports // reports_per_client(mechanism)
 
 
 def label(release: Release, facts: Mapping[str, Any]) -> str:

@@ -26,13 +26,13 @@ from tasks import reprocess as reprocessing
 from tasks.checks import Check
 from tasks.draws import leave_working_copy
 from tasks.home import Home, write_whole
-from tasks.keys import read_public_key
 from tasks.log_request import LogRequest
 from tasks.paid import saying_what_was_paid
 from tasks.publish import revise
 from tasks.reprocess import ReprocessRequest
 from tasks.run import LogRun, Release, Run, SearchRun
 from tasks.run import identify as identify_run
+from tasks.signatures import read_public_key
 from tasks.verify import verify_publication
 
 R = TypeVar("R")

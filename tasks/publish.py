@@ -18,7 +18,7 @@ from tasks.ledger import LedgerCorrupt
 from tasks.ledger_rules import Entry, Kind
 from tasks.log_files import BadInput
 from tasks.manifest import code_version, expiry_of
-from tasks.products import Settings, product_of
+from tasks.products import Settings, settings_of
 from tasks.publication import (
     folder_of,
     put_on_shelf,
@@ -60,7 +60,7 @@ def revise(release: Release, settings: Settings) -> Path:
     """Publish other post-processing of the same draws; the same bytes make no revision."""
     with changing_the_shelf(release):
         newest = _require_published(release)
-        form = product_of(release.reservation["parameters"]).SETTINGS
+        form = settings_of(release.reservation["parameters"])
         # As this version reads them: a setting that it added has its default.
         as_before = form.model_validate(newest.payload["settings"]).model_dump(
             exclude={"blocklist"}

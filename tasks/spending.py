@@ -12,9 +12,8 @@ from tasks.engine import Engine
 from tasks.home import Home
 from tasks.ledger import LedgerCorrupt
 from tasks.ledger_chain import running_dates
-from tasks.ledger_rules import Entry, Kind
+from tasks.ledger_rules import Entry, Kind, live_reservations
 from tasks.policy import Charge, Policy
-from tasks.run import live_reservations
 
 
 @dataclass(frozen=True, slots=True)

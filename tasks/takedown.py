@@ -9,16 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from hybriddp.package import canonical_json
-from tasks.checks import VerificationFailed
 from tasks.home import Home, sync_directory, write_whole
-from tasks.keys import Keyring, is_signed
-from tasks.ledger import Ledger
+from tasks.keys import Keyring
 from tasks.ledger_rules import Entry, Kind
-from tasks.notices import NOTICE, SIGNATURE, is_taken_down, why
-from tasks.reading import Unreadable, read_file
-from tasks.standing import Standing, folder_name
+from tasks.notices import NOTICE, SIGNATURE
+from tasks.standing import folder_name
+from tasks.taken_down import SIGNING_CONTEXT
 
-_SIGNING_CONTEXT = b"hybriddp withdrawal v1\n"
 _REASONS = {
     Kind.WITHHELD: "withheld at sign-off",
     Kind.REVISED: "a later revision leaves texts out that were published here",
@@ -46,7 +43,7 @@ def notice_of(row: Entry, facts: Mapping[str, Any]) -> bytes:
 
 def bury(home: Home, folder: Path, notice: bytes) -> None:
     """Leave nothing but the signed notice in a folder; done again, it changes nothing."""
-    signature = Keyring.open(home).signing.sign(_SIGNING_CONTEXT + notice)
+    signature = Keyring.open(home).signing.sign(SIGNING_CONTEXT + notice)
     for name, data in ((SIGNATURE, signature), (NOTICE, notice)):
         path = folder / name
         if not path.is_file() or path.read_bytes() != data:
@@ -55,34 +52,3 @@ def bury(home: Home, folder: Path, notice: bytes) -> None:
     for path in [path for path in folder.iterdir() if path.name not in (NOTICE, SIGNATURE)]:
         shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
     sync_directory(folder)
-
-
-def check_notice(folder: Path, public_key: bytes) -> None:
-    """Refuse a folder that was taken down, and say if the notice is not the publisher's."""
-    if not is_taken_down(folder):
-        return
-    try:
-        notice, signature = read_file(folder, NOTICE), read_file(folder, SIGNATURE)
-    except Unreadable:
-        notice, signature = b"", b""
-    if not is_signed(public_key, _SIGNING_CONTEXT + notice, signature):
-        raise VerificationFailed(
-            f"{folder} says that it was withdrawn, but {NOTICE} is not what the key signed: it is "
-            "damaged, or somebody put it there. Do not use the release; get it again."
-        )
-    raise VerificationFailed(f"the release was withdrawn: it was {why(folder)}")
-
-
-def ask_the_ledger(home: Home, manifest: Mapping[str, Any]) -> None:
-    """Refuse a release that the home's ledger knows as taken down, whatever its folder says."""
-    if not home.ledger.exists():
-        return
-    entries = Ledger(home.ledger).entries()
-    standing = Standing.among(entries, manifest["product"], manifest["locale"])
-    for publication in standing.of_release((manifest["release_id"], manifest["attempt"])):
-        is_this = publication.payload["revision"] == manifest["revision"]
-        if is_this and standing.taken_down_by(publication) is not None:
-            raise VerificationFailed(
-                f"the ledger says that {folder_name(publication)} was withdrawn, and its folder "
-                "does not; run `hybriddp withdraw` or the release again, which mends the folder."
-            )
