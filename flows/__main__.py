@@ -1,12 +1,12 @@
 """`python -m flows` is the `hybriddp` command."""
 
-from flows import lazy
+from flows import spared
 from flows.cli import app
 
 
 def main() -> None:
     """Run one command, in a process that ends with it."""
-    lazy.is_own_process = True
+    spared.is_own_process = True
     app(prog_name="hybriddp")
 
 

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from flows.cli_people import PersonArgument, people_app
-from flows.lazy import without_pandas
 from flows.ledger_words import (
     balance_json,
     composed_epsilon,
@@ -17,6 +16,7 @@ from flows.ledger_words import (
     runway_json,
     runway_text,
 )
+from flows.spared import spare_pandas
 from flows.terminal import (
     Console,
     HomeOption,
@@ -30,10 +30,9 @@ from flows.terminal import (
 )
 from hybriddp.rounding import rounded_up
 from tasks.home import Home, write_whole
-from tasks.keys import open_for_writing
 from tasks.ledger import Ledger
 from tasks.ledger_check import check_ledger
-from tasks.ledger_rules import Kind
+from tasks.ledger_rules import SHOWN_DIGITS, Kind
 from tasks.overview import (
     balance,
     dearest,
@@ -42,9 +41,6 @@ from tasks.overview import (
     runway,
 )
 from tasks.policy import DELTA_UNITS, EPSILON_UNITS, set_policy
-from tasks.policy_change import price_of_change
-from tasks.reserve import void_reservation
-from tasks.run import SHOWN_DIGITS
 
 ledger_app = typer.Typer(help="What was spent, and how far it reaches.", no_args_is_help=True)
 ledger_app.add_typer(people_app)
@@ -60,7 +56,7 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Show every release's state and cost, and the runway."""
-    without_pandas()
+    spare_pandas()
     place = Home.open(home)
     ledger = Ledger(place.ledger)
     reach = runway(place, with_pld=pld)
@@ -169,6 +165,9 @@ def change_policy(
     as_json: JsonOption = False,
 ) -> None:
     """Show the cap, or put a new one on record."""
+    from tasks.keys import open_for_writing  # who only looks needs neither
+    from tasks.policy_change import price_of_change
+
     place = Home.open(home)
     policy, head = policy_of(place)
     changed = policy.changed(cap_epsilon, cap_delta, window_days, max_refusals)
@@ -194,6 +193,8 @@ def void(
     as_json: JsonOption = False,
 ) -> None:
     """Give a reservation back of which nothing was drawn."""
+    from tasks.reserve import void_reservation  # all that a release needs comes with it
+
     voided, attempt = void_reservation(Home.open(home), release_id)
     if as_json:
         say_json({"status": "voided", "release_id": voided, "attempt": attempt})

@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from flows import options
-from flows.lazy import without_pandas
+from flows.spared import spare_pandas, spare_wrappers
 from flows.terminal import (
     Console,
     HomeOption,
@@ -201,7 +201,8 @@ def verify(
     as_json: JsonOption = False,
 ) -> None:
     """Check signature, hashes, schema, sequence and expiry, and recompute the list."""
-    without_pandas()
+    spare_pandas()
+    spare_wrappers()
     from flows.verifying import verify_folder
     from tasks.home import Home
     from tasks.pointer import follow

@@ -10,11 +10,12 @@ import typer
 from flows import options
 from flows.running import blocked_words, run_release_flow, say_published, settings_from
 from flows.terminal import Console, HomeOption, JsonOption, Table, explained
+from tasks.groups import ITEM_COLUMNS
 from tasks.policy import Charge
 from tasks.shelf import read_rows
 from tasks.zealous import identify
 from tasks.zealous_product import count_column
-from tasks.zealous_request import ITEM_COLUMNS, ZealousRequest
+from tasks.zealous_request import ZealousRequest
 
 _SHOWN = 5
 

@@ -6,7 +6,6 @@
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.machinery import ModuleSpec
 from typing import Any, NamedTuple
 
 import typer
@@ -18,32 +17,6 @@ from flows.terminal import harmless, say_error, show_anything
 from tasks.refusals import BAD_INPUT, FAILED, faults_of
 
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}
-
-
-class _Spared:
-    """Finds pandas, and does not import it."""
-
-    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        return ModuleSpec(name, self) if name == "pandas" else None  # type: ignore[arg-type]
-
-    def create_module(self, spec: ModuleSpec) -> None:
-        return None
-
-    def exec_module(self, module: object) -> None:
-        raise ImportError("this command does not need pandas")
-
-
-# Whether this process ends with the command, so that nothing behind it can miss what was spared.
-is_own_process = False
-
-
-def without_pandas() -> None:
-    """Spare a command that only reads the import of pandas, which takes as long as all the rest.
-
-    pyarrow imports it, if it can, to ask whether a list is one of pandas' own.
-    """
-    if is_own_process:
-        sys.meta_path.insert(0, _Spared())
 
 
 class Lazy(NamedTuple):

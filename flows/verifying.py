@@ -5,8 +5,8 @@ from typing import Any
 
 from tasks.checks import Check
 from tasks.home import Home
-from tasks.keys import read_public_key
 from tasks.pointer import Pointer, check_pointer
+from tasks.signatures import read_public_key
 from tasks.verify import own_measurements, verify_release
 
 

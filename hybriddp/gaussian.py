@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -128,31 +129,7 @@ class DiscreteGaussian:
         (Where sensitivity/scale^2 is near 1 or above, the privacy loss moves in large steps, delta
         is not monotone in the scale, and a still smaller one may.)
         """
-        _require_delta(budget)
-        require_count(sensitivity, "sensitivity")
-
-        def is_enough(index: int) -> bool:
-            noise = cls(_grid_scale(index))
-            return noise.delta(budget.epsilon, sensitivity) <= budget.delta
-
-        smallest, largest = _grid_index(MIN_SCALE), _grid_index(MAX_NUMERATOR)
-        start = analytic_sd(budget, sensitivity)
-        require(
-            start <= MAX_NUMERATOR / 2,  # the search may go a little above it
-            "the noise must have a scale of at most 2^27",
-            f"{start:.6g}",
-            "use a coarser grid of values or a larger budget",
-        )
-        low, step = max(_grid_index(start), smallest), 1
-        while low > smallest and is_enough(low):
-            low, step = max(low - step, smallest), 2 * step
-        high, step = low, 1
-        while not is_enough(high):
-            low, high, step = high, min(high + step, largest), 2 * step
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if is_enough(middle) else (middle, high)
-        return cls(_grid_scale(high))
+        return cls(_least_scale(budget, sensitivity))
 
     @property
     def variance(self) -> float:
@@ -218,6 +195,36 @@ class DiscreteGaussian:
         Privacy claim: none; for studies and tests, whose data is synthetic.
         """
         return add_gaussian_noise(counts, self.scale, rng.bytes)
+
+
+@lru_cache(maxsize=64, typed=True)  # a release asks for the noise of one budget time and again
+def _least_scale(budget: Budget, sensitivity: int) -> float:
+    """Return the scale of the least noise of the grid that keeps the budget."""
+    _require_delta(budget)
+    require_count(sensitivity, "sensitivity")
+
+    def is_enough(index: int) -> bool:
+        noise = DiscreteGaussian(_grid_scale(index))
+        return noise.delta(budget.epsilon, sensitivity) <= budget.delta
+
+    smallest, largest = _grid_index(MIN_SCALE), _grid_index(MAX_NUMERATOR)
+    start = analytic_sd(budget, sensitivity)
+    require(
+        start <= MAX_NUMERATOR / 2,  # the search may go a little above it
+        "the noise must have a scale of at most 2^27",
+        f"{start:.6g}",
+        "use a coarser grid of values or a larger budget",
+    )
+    low, step = max(_grid_index(start), smallest), 1
+    while low > smallest and is_enough(low):
+        low, step = max(low - step, smallest), 2 * step
+    high, step = low, 1
+    while not is_enough(high):
+        low, high, step = high, min(high + step, largest), 2 * step
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return _grid_scale(high)
 
 
 def _grid_index(scale: float) -> int:

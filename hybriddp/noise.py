@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from opendp.mod import Measurement
 
 LEAST_EPSILON = Fraction(1, 10**9)
+# At which the cost of a draw is compared with OpenDP's: units of one person, of many, of a grid.
+_ASKED_SENSITIVITIES = (1, 2, 3, 10, 1_000, 2**20)
 
 
 @lru_cache(maxsize=64)
@@ -32,6 +34,18 @@ def _measurement(scale: float) -> "Measurement":
     # T=int would mean 32 bits, and a larger count an error that quotes it.
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
     return dp.m.make_laplace(*space, scale=scale)
+
+
+def _require_charged(measurement: "Measurement", noise: "DiscreteLaplace") -> None:
+    """See that OpenDP's own privacy map of what is drawn is the cost that people are charged."""
+    for l1_sensitivity in _ASKED_SENSITIVITIES:
+        cost: float = measurement.map(l1_sensitivity)  # type: ignore[no-untyped-call]
+        require(
+            Fraction(cost) <= noise.epsilon(l1_sensitivity),
+            "the cost of the noise must be what OpenDP's privacy map says",
+            f"less at scale {noise.scale!r}",
+            "install the version of opendp in requirements.txt",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +66,8 @@ class DiscreteLaplace:
     def for_epsilon(cls, epsilon: Fraction, l1_sensitivity: int) -> "DiscreteLaplace":
         """Return the least noise whose cost at this sensitivity is at most epsilon, exactly.
 
-        l1_sensitivity/epsilon rounded to a float may be a hair too small; step up until
-        OpenDP's own privacy map agrees.
+        l1_sensitivity/epsilon rounded to a float may be a hair too small; step up until `epsilon`
+        agrees.
         """
         require(
             epsilon >= LEAST_EPSILON,
@@ -89,9 +103,15 @@ class DiscreteLaplace:
         return np.where(y >= 1, upper, lower)
 
     def epsilon(self, l1_sensitivity: int) -> Fraction:
-        """What adding this noise costs, by OpenDP's privacy map (rounded up)."""
-        cost: float = _measurement(self.scale).map(l1_sensitivity)  # type: ignore[no-untyped-call]
-        return Fraction(cost)
+        """What adding this noise costs: l1_sensitivity/scale, rounded up to a float.
+
+        That is OpenDP's privacy map. Whoever only reads a release asks for it without OpenDP;
+        `draw` does not draw unless OpenDP says the same.
+        """
+        exactly = Fraction(l1_sensitivity) / Fraction(self.scale)
+        nearest = float(exactly)
+        above = math.nextafter(nearest, math.inf) if Fraction(nearest) < exactly else nearest
+        return Fraction(above)
 
     def draw(self, counts: IntArray) -> IntArray:
         """Add noise to integer counts, exactly and from a cryptographic source.
@@ -109,7 +129,9 @@ class DiscreteLaplace:
         counts = as_integers(counts, "counts")
         if counts.size == 0:
             return counts
-        noisy = _measurement(self.scale)(counts.ravel().tolist())
+        measurement = _measurement(self.scale)
+        _require_charged(measurement, self)
+        noisy = measurement(counts.ravel().tolist())
         return np.asarray(noisy, dtype=np.int64).reshape(counts.shape)
 
     def simulate(self, counts: IntArray, *, rng: np.random.Generator) -> IntArray:

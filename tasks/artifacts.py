@@ -22,7 +22,7 @@ from hybriddp.params import PAPER
 from tasks.blocklist import read_blocklist
 from tasks.groups import CLIENTS, HEADLIST
 from tasks.ledger_rules import PUBLICATIONS
-from tasks.measurements import load_measurement
+from tasks.measured import load_measurement
 from tasks.overview import runway
 from tasks.policy import Charge
 from tasks.processing import cross_check_of, published_listing

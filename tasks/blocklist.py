@@ -3,15 +3,18 @@
 import unicodedata
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hybriddp.normalise import normalise_query
 from tasks.ledger_rules import PUBLICATIONS
-from tasks.log_files import BadInput
-from tasks.run import Release
+from tasks.refusals import BadInput
+
+if TYPE_CHECKING:
+    from tasks.run import Release
 
 
 def blocked_queries(
-    release: Release, blocklist: Path | None, listed: Callable[[Release], Iterable[str]]
+    release: "Release", blocklist: Path | None, listed: Callable[["Release"], Iterable[str]]
 ) -> frozenset[str]:
     """Return the listed queries to leave out: those of the blocklist, and those of the last time.
 

@@ -8,11 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from hybriddp.arrays import FloatArray
+from hybriddp.kmeans_release import KMeansMechanism
 from hybriddp.kmeans_start import first_centres
 from hybriddp.kmeans_summary import ClusterSummary, describe_clusters
 from hybriddp.kmeans_tables import Clustering, GroupTables, trace_of_tables
+from hybriddp.params import Budget
 from tasks.groups import ANSWERS, POINTS
-from tasks.kmeans_request import mechanism_of
 
 Measurements = Mapping[str, pa.Table]
 
@@ -24,6 +25,18 @@ class Cluster(NamedTuple):
     share_error: float
     centre: tuple[float, ...]
     errors: tuple[float | None, ...]
+
+
+def mechanism_of(parameters: Mapping[str, Any]) -> KMeansMechanism:
+    """Rebuild the mechanism from public parameters."""
+    return KMeansMechanism.for_budget(
+        Budget(Fraction(parameters["epsilon"])),
+        n_clusters=parameters["n_clusters"],
+        n_iterations=parameters["n_iterations"],
+        n_dimensions=len(parameters["points"]),
+        grid=parameters["grid"],
+        debias=parameters["debias"],
+    )
 
 
 def first_centres_of(parameters: Mapping[str, Any]) -> FloatArray:

@@ -6,16 +6,15 @@ from typing import Any
 import pyarrow as pa
 
 from tasks.engine import Engine, open_warehouse
-from tasks.ids import NEWEST_FORM, canonical
 from tasks.keys import Keyring
-from tasks.ledger_rules import Entry, Kind
 from tasks.normalisation import normalise_records
+from tasks.refusals import BadInput
 from tasks.run import LogRun, Run
+from tasks.spending import sealed_file
 
 _WORDS = 2**64
 # Sorts after every hexadecimal digit: the limit that lets everybody pass.
 _ABOVE_ALL_HASHES = "g"
-ACCOUNT_BYTES = 16
 
 
 def choose_cohorts(run: Run) -> None:
@@ -87,21 +86,18 @@ def hex_below(fraction: Fraction) -> str:
     return _ABOVE_ALL_HASHES if words >= _WORDS else f"{words:016x}"
 
 
-def account_of(keys: Keyring, person: str, id_form: str = NEWEST_FORM) -> bytes:
-    """Return a person's account, as `sql/accounts.sql` computes it, however the id is spelt.
+def read_participants(engine: Engine, run: LogRun) -> None:
+    """Make everybody who was sealed into a release visible as `sealed`.
 
-    Args:
-        id_form: The ledger's own form of ids, `id_form_of` its entries.
+    The tables of the log must hold all of them: a release that goes on with a copy of the log that
+    was made anew, under other settings, would be drawn from fewer people than it says.
     """
-    name = canonical(person, id_form).encode()
-    return bytes.fromhex(keys.account.digest(name))[:ACCOUNT_BYTES]
-
-
-def stopped_accounts(entries: list[Entry]) -> list[bytes]:
-    """Return the accounts whose owners opted out or were erased, and did not come back."""
-    newest = {
-        entry.draw: entry.kind
-        for entry in entries
-        if entry.kind in (Kind.OPTED_OUT, Kind.OPTED_IN, Kind.ERASED)
-    }
-    return [bytes.fromhex(account) for account, kind in newest.items() if kind != Kind.OPTED_IN]
+    engine.read_sealed("sealed", [sealed_file(run.home, run.reservation["participation"])])
+    engine.step("sealed_groups")
+    found = {row["cohort"]: row["n_people"] for row in engine.fetch("sealed_groups").to_pylist()}
+    if any(found.get(group, 0) != run.group_size(group) for group in run.request.groups_in_the_log):
+        raise BadInput(
+            f"the tables of the log do not hold everybody who was charged for release "
+            f"{run.release_id}: they were made with other settings. Run it with those that it was "
+            "reserved with. Nothing was drawn."
+        )

@@ -16,7 +16,7 @@ from hybriddp.package import (
 )
 from tasks.groups import CLIENTS
 from tasks.home import whole_directory
-from tasks.keys import Keyring, is_signed
+from tasks.keys import Keyring
 from tasks.ledger import LedgerCorrupt
 from tasks.ledger_rules import Entry, Kind
 from tasks.left_out import blocked_now, require_settled
@@ -26,6 +26,7 @@ from tasks.policy_change import promised_policy
 from tasks.processing import published_listing
 from tasks.run import Release, Run
 from tasks.run import collection_id as collection_id  # many know it from here
+from tasks.signatures import is_signed
 
 # The rows after which the ledger may promise another cap.
 _CHANGES_THE_CAP = (Kind.POLICY, Kind.RESERVED, Kind.VOIDED)

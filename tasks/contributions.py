@@ -12,7 +12,7 @@ import pyarrow as pa
 from hybriddp.arrays import BoolArray, IntArray
 from hybriddp.search_log import CLICKS, KEYWORDS, PAIRS, QUERIES, QueryWords, SearchLog, items_of
 from tasks.engine import Engine
-from tasks.measurements import load_measurement
+from tasks.measured import load_measurement
 from tasks.run import Release
 from tasks.zealous_request import ZealousRequest
 

@@ -16,6 +16,7 @@ from hybriddp.errors import HybridDPError
 from hybriddp.headlist import HeadListMechanism
 from hybriddp.optin import HistogramMechanism
 from hybriddp.params import PAPER
+from tasks.cohorts import read_participants
 from tasks.engine import DuckDBEngine, open_warehouse
 from tasks.groups import CLIENTS, HEADLIST, HISTOGRAM
 from tasks.ledger_rules import Kind
@@ -25,7 +26,6 @@ from tasks.measurements import draw_once
 from tasks.postprocess_common import candidate_listing
 from tasks.processing import Stored, published_listing
 from tasks.run import LogRun, Run
-from tasks.spending import read_participants
 from tasks.working_copies import let_go
 
 L = TypeVar("L", bound=LogRun)

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import duckdb
 import numpy as np
@@ -21,10 +21,12 @@ from duckdb.func import PythonUDFType
 from hybriddp.errors import HybridDPError
 from tasks.file_sql import paths_of, quoted, reader_of, text_of
 from tasks.ids import canonical_ids
-from tasks.log_files import Source
 from tasks.machine import machine_fault_in
 from tasks.plain_paths import plain_path, require_plain_folder
 from tasks.working_copies import hold, remove
+
+if TYPE_CHECKING:
+    from tasks.log_files import Source
 
 SQL = Path(__file__).parents[1] / "sql"
 Kernel = Callable[[pa.RecordBatch], pa.RecordBatch]
@@ -47,7 +49,7 @@ class Engine(Protocol):
     """What the tasks ask of an engine."""
 
     def read(
-        self, name: str, source: Source, columns: Mapping[str, str | Sequence[str] | None]
+        self, name: str, source: "Source", columns: Mapping[str, str | Sequence[str] | None]
     ) -> None:
         """Make files visible to SQL: for each name a column of theirs as text, a list, or nulls.
 
@@ -99,7 +101,7 @@ class DuckDBEngine:
         )
 
     def read(
-        self, name: str, source: Source, columns: Mapping[str, str | Sequence[str] | None]
+        self, name: str, source: "Source", columns: Mapping[str, str | Sequence[str] | None]
     ) -> None:
         """Make files visible to SQL: for each name a column of theirs as text, a list, or nulls."""
         selected = ", ".join(

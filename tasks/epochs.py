@@ -6,6 +6,8 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from hybriddp.errors import InvalidParameter
 
+# Whether rows are known to lie in their epoch.
+TIMES_CHECKED, TIMES_MISSING = "checked", "not in the log"
 # What a schedule asks for: the last period that is over.
 LAST = {"last-week": "week", "last-month": "month", "yesterday": "day"}
 

@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tasks.log_files import Source
 from tasks.plain_paths import plain_path
+
+if TYPE_CHECKING:
+    from tasks.log_files import Source
 
 # A longer line is rejected by the reader; a query of a megabyte is read, and rejected by name.
 _MAX_LINE_BYTES = 4_000_000
@@ -15,7 +18,7 @@ QUOTES = {"tsv": "", "csv": '"'}
 FIELDS = {"tsv": "([^\t]*)\t", "csv": '("(?:[^"]|"")*"|[^,]*),'}
 
 
-def reader_of(source: Source, errors: str) -> str:
+def reader_of(source: "Source", errors: str) -> str:
     """Return DuckDB's table function for these files; every column of text is read as text.
 
     Lines that cannot be read go to the table `errors`.
@@ -36,14 +39,14 @@ def reader_of(source: Source, errors: str) -> str:
     )
 
 
-def text_of(source: Source, column: str | Sequence[str] | None) -> str:
+def text_of(source: "Source", column: str | Sequence[str] | None) -> str:
     """Return what reads a column as text in SQL; of several columns, a list of texts."""
     if column is None or isinstance(column, str):
         return f"cast({_column(source, column) if column else 'null'} as varchar)"
     return f"[{', '.join(text_of(source, name) for name in column)}]"
 
 
-def _column(source: Source, column: str) -> str:
+def _column(source: "Source", column: str) -> str:
     """Return the name of a column in SQL; text files may have names that DuckDB would refuse."""
     if source.dialect == "parquet":
         return quoted(column, '"')

@@ -1,10 +1,11 @@
 """The groups that people serve in: the names of the draws of a release."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from hybriddp.client_law import client_budget
 from hybriddp.params import BlenderParams, Budget
-from hybriddp.search_log import ITEM_KINDS
+from hybriddp.search_log import CLICKS, ITEM_KINDS, KEYWORDS, PAIRS, QUERIES
 
 # A head list's groups, in the order in which they are drawn; nobody is in two of them.
 HEADLIST, HISTOGRAM, CLIENTS = "S", "T", "C"
@@ -12,6 +13,13 @@ GROUPS = (HEADLIST, HISTOGRAM, CLIENTS)
 
 # Histograms of items: whoever takes part is in every group that the release publishes.
 ITEM_GROUPS = ITEM_KINDS
+# What the two columns of an item mean, and what its file calls them.
+ITEM_COLUMNS = {
+    KEYWORDS: ("keyword",),
+    QUERIES: ("query",),
+    PAIRS: ("query", "next_query"),
+    CLICKS: ("query", "url"),
+}
 
 # A mean's groups: opt-in people are in the sums and, if these are asked for, in the squares.
 SUMS, SQUARES, NUMBERS = "sums", "squares", "numbers"
@@ -62,3 +70,18 @@ def prices_of(params: BlenderParams) -> dict[str, Budget]:
         CLIENTS: client_budget(params),
     }
     return {group: every[group] for group in groups_of(params)}
+
+
+def read_params(parameters: Mapping[str, Any]) -> BlenderParams:
+    """Rebuild the parameters from the exact text in a ledger's row or a manifest."""
+    return BlenderParams(
+        parameters["epsilon"],
+        parameters["delta"],
+        strategy=parameters["strategy"],
+        max_head_size=parameters["max_head_size"],
+        headlist_user_fraction=parameters["headlist_user_fraction"],
+        query_budget_fraction=parameters["query_budget_fraction"],
+        max_records_optin=parameters.get("max_records_optin"),
+        max_records_client=parameters["max_records_client"],
+        client_report=parameters.get("client_report"),
+    )

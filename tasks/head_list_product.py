@@ -6,15 +6,16 @@ from typing import Any
 import pyarrow as pa
 
 from tasks.blocklist import blocked_queries, read_blocklist
+from tasks.groups import CLIENTS
 from tasks.label import write_label
-from tasks.manifest import Content, head_list_facts
-from tasks.processing import cross_check_of, published_listing, read_published
+from tasks.manifest import Content, describe_check, guarantees_of, head_list_words
+from tasks.measured import load_measurement
+from tasks.postprocess import count_clients, strategy_of
+from tasks.processing import cross_check_of, facts_of, published_listing, read_published
 from tasks.quality import Verdict, judge
 from tasks.release_files import Tables, build_tables
 from tasks.request import PublishSettings
 from tasks.run import Release
-
-SETTINGS = PublishSettings
 
 
 def listed_queries(release: Release) -> list[str]:
@@ -31,7 +32,28 @@ def content(release: Release, publication: Mapping[str, Any]) -> Content:
     """Build the files of a publication, and say what is in them."""
     decimals = publication["settings"]["decimals"]
     tables = tables_of(release, decimals, frozenset(publication["blocked"]))
-    return Content(tables.files(), head_list_facts(release, tables))
+    return Content(tables.files(), _facts(release, tables))
+
+
+def _facts(release: Release, tables: Tables) -> dict[str, Any]:
+    """Return the fields of a head list's manifest."""
+    reserved = release.reservation
+    guarantees = guarantees_of(reserved["groups"], head_list_words(reserved["parameters"]))
+    reports, listing = load_measurement(release, CLIENTS), published_listing(release)
+    guarantees[CLIENTS]["people"] = count_clients(reports, listing, release.params)
+    return {
+        "guarantees": guarantees,
+        "interval_method": strategy_of(facts_of(release)).INTERVAL_METHOD,
+        "cross_check": describe_check(cross_check_of(release)),
+        "decimals": tables.decimals,
+        "rows": {"head_list": tables.head_list.num_rows, "trends": tables.trends.num_rows},
+        "masses": {
+            "query_wildcards": tables.query_wildcards,
+            "other_records": tables.other_records,
+            "other_queries": tables.other_queries,
+        },
+        "blocked_queries": tables.n_blocked,
+    }
 
 
 def label(release: Release, facts: Mapping[str, Any]) -> str:

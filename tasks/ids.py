@@ -7,17 +7,15 @@ one gets a new name, and a ledger keeps the form that it began with. Forms:
   otherwise: case, inner spaces and leading zeros tell people apart.
 - `trim-1`: what version 0.1.0 did: Unicode's space separators trimmed, and nothing else.
 
-Spellings that are most likely one human (`142` and `0142`) stay two ids. `folded` finds them, and
-the gate on the raw log refuses them.
+Spellings that are most likely one human (`142` and `0142`) stay two ids. `tasks.folded_ids` finds
+them, and the gate on the raw log refuses them.
 """
 
-import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hybriddp.errors import require
 
@@ -30,12 +28,6 @@ _TRIMMED = {FIRST_FORM: _SEPARATORS, NEWEST_FORM: _WHITE_SPACE + "\ufeff"}
 # Of Unicode 3.2, which Python keeps for ever: another version of Python must not make another
 # account of an id with letters that were new to an older one.
 _normalise = unicodedata.ucd_3_2_0.normalize
-
-# Whatever one of the three below may change.
-_ODD_ASCII = r"[\x00-\x20\x7f]|\.0*$|^0"
-_UNSEEN_ASCII = r"[\x00-\x20\x7f]+"
-_WHOLE_DECIMAL = r"^([0-9]+)\.0*$"
-_LEADING_ZEROS = r"^0+([0-9]+)$"
 
 
 class _Row(Protocol):
@@ -83,32 +75,3 @@ def canonical_ids(texts: pa.Array, forms: pa.Array) -> pa.Array:
     return pa.array(
         [None if text is None else canonical(text, form) for text in texts.to_pylist()], pa.string()
     )
-
-
-def folded(text: str) -> str:
-    """Return what spellings of one id have in common."""
-    text = unicodedata.normalize("NFKC", text).casefold()
-    text = unicodedata.normalize("NFKC", text)  # which folding may undo
-    seen = "".join(c for c in text if not c.isspace() and unicodedata.category(c) not in _UNSEEN)
-    return re.sub(_LEADING_ZEROS, r"\1", re.sub(_WHOLE_DECIMAL, r"\1", seen))
-
-
-_UNSEEN = ("Cc", "Cf")  # control characters; zero-width and other format characters
-
-
-def with_folded_ids(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return (person, folded): different ids, and what their spellings have in common."""
-    persons = batch.column("person")
-    lower = pc.ascii_lower(persons)
-    # Few ids need it, and looking is many times faster than replacing.
-    is_odd = pc.match_substring_regex(lower, _ODD_ASCII)
-    seen = pc.replace_substring_regex(pc.filter(lower, is_odd), _UNSEEN_ASCII, "")
-    whole = pc.replace_substring_regex(seen, _WHOLE_DECIMAL, r"\1")
-    plain = pc.replace_substring_regex(whole, _LEADING_ZEROS, r"\1")
-    result = pc.replace_with_mask(lower, is_odd, plain)
-    is_other = pc.invert(pc.string_is_ascii(persons))
-    others = pc.filter(persons, is_other).to_pylist()
-    if others:
-        spelled = pa.array([folded(text) for text in others], pa.string())
-        result = pc.replace_with_mask(result, is_other, spelled)
-    return pa.RecordBatch.from_pydict({"person": persons, "folded": result})

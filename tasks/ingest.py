@@ -11,8 +11,9 @@ import pyarrow as pa
 
 from tasks.engine import DuckDBEngine, EngineFailed, OutOfSpace, open_warehouse
 from tasks.file_sql import DELIMITERS, FIELDS, QUOTES
+from tasks.folded_ids import with_folded_ids
 from tasks.home import write_whole
-from tasks.ids import id_form_of, in_sql, with_folded_ids
+from tasks.ids import id_form_of, in_sql
 from tasks.judgements import judged_reading, record_judgement
 from tasks.log_files import BadInput, Source
 from tasks.quality import GateRefused, Verdict, judge

@@ -12,21 +12,17 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
-from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from hybriddp.errors import HybridDPError
 from tasks.founding import found, founding
 from tasks.home import Home, write_whole
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Kind
-from tasks.reading import Unreadable, read_file
+from tasks.signatures import KEY_BYTES, KeyProblem
 from tasks.witnesses import verified_head
 
 _OWNER_ONLY = 0o600
-_N_BYTES = 32
-_MAX_KEY_FILE_BYTES = 1_000
 # HMAC pads its key to the hash's block (RFC 2104).
 _BLOCK_BYTES = 64
 
@@ -38,10 +34,6 @@ PURPOSES = {
     "cohort": "who opts in by hash, who finds and who measures, which record is chosen",
     "release": "release ids and every digest that leaves the private zone",
 }
-
-
-class KeyProblem(HybridDPError):
-    """A key is missing or is not a key."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -147,7 +139,7 @@ def make_keys(home: Home) -> bool:
             # Another process may be making keys as well, and have used one of them already.
             write_whole(
                 home.keys / f"{name}.key",
-                secrets.token_bytes(_N_BYTES),
+                secrets.token_bytes(KEY_BYTES),
                 mode=_OWNER_ONLY,
                 keep_existing=True,
             )
@@ -198,38 +190,14 @@ def _require_public_half(home: Home, keys: Keyring) -> None:
         )
 
 
-def read_public_key(path: Path) -> bytes:
-    """Read a public key file: 64 hexadecimal digits."""
-    try:
-        text = read_file(path.parent, path.name, _MAX_KEY_FILE_BYTES).decode("ascii")
-        key = bytes.fromhex(text.strip())
-    except (Unreadable, ValueError):
-        key = b""
-    if len(key) != _N_BYTES:
-        raise KeyProblem(
-            f"{path} must hold a public key of 64 hexadecimal digits; "
-            "get it again from the publisher."
-        )
-    return key
-
-
-def is_signed(public_key: bytes, message: bytes, signature: bytes) -> bool:
-    """Whether the signature is this key's on this message."""
-    try:
-        Ed25519PublicKey.from_public_bytes(public_key).verify(signature, message)
-    except (InvalidSignature, ValueError):
-        return False
-    return True
-
-
 def _read(path: Path) -> bytes:
     try:
         key = path.read_bytes()
     except OSError:
         key = b""
-    if len(key) != _N_BYTES:
+    if len(key) != KEY_BYTES:
         raise KeyProblem(
-            f"{path} must be a key of {_N_BYTES} bytes; run `hybriddp keys init` for a new home, "
+            f"{path} must be a key of {KEY_BYTES} bytes; run `hybriddp keys init` for a new home, "
             "or restore it from the backup."
         )
     return key

@@ -8,10 +8,10 @@ import pyarrow as pa
 from hybriddp.arrays import IntArray
 from hybriddp.events import Event
 from hybriddp.kmeans_tables import GroupTables
-from tasks.clusters import first_centres_of, table_of
+from tasks.clusters import first_centres_of, mechanism_of, table_of
 from tasks.groups import ANSWERS, POINTS
 from tasks.home import Home
-from tasks.kmeans_request import KMeansRequest, mechanism_of
+from tasks.kmeans_request import KMeansRequest
 from tasks.measurements import draw_together
 from tasks.number_log import NumbersRun, cohort_values, note_clamped
 from tasks.run import find_attempt

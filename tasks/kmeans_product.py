@@ -2,21 +2,22 @@
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tasks.clusters import Cluster, find_clusters
+from tasks.clusters import Cluster, find_clusters, mechanism_of
 from tasks.groups import ANSWERS, POINTS
 from tasks.kmeans_label import write_label
-from tasks.kmeans_request import ClusterSettings, mechanism_of
 from tasks.manifest import Content, guarantees_of, words_of
-from tasks.measurements import load_measurement
+from tasks.measured import load_measurement
 from tasks.quality import Verdict, judge
 from tasks.release_files import jsonl_bytes, parquet_bytes, rounded
-from tasks.run import Release
 
-SETTINGS = ClusterSettings
+if TYPE_CHECKING:  # verifying needs no request, and they take long to import
+    from tasks.kmeans_request import ClusterSettings
+    from tasks.run import Release
+
 CLUSTERS, CENTRES = "clusters", "centres"
 SCHEMAS = {
     CLUSTERS: pa.schema(
@@ -42,12 +43,12 @@ WORDS = words_of(
 Tables = Mapping[str, pa.Table]
 
 
-def blocked(release: Release, settings: ClusterSettings) -> list[str]:
+def blocked(release: "Release", settings: "ClusterSettings") -> list[str]:
     """Return nothing: no text of anybody's is published."""
     return []
 
 
-def clusters_of(release: Release) -> list[Cluster]:
+def clusters_of(release: "Release") -> list[Cluster]:
     """Return what is published, before rounding."""
     measured = {group: load_measurement(release, group) for group in release.groups}
     parameters = release.reservation["parameters"]
@@ -92,7 +93,7 @@ def files_of(tables: Tables, decimals: int) -> dict[str, bytes]:
     return files
 
 
-def content(release: Release, publication: Mapping[str, Any]) -> Content:
+def content(release: "Release", publication: Mapping[str, Any]) -> Content:
     """Build the files of a publication, and say what is in them."""
     parameters, decimals = release.reservation["parameters"], publication["settings"]["decimals"]
     tables = build_tables(parameters, clusters_of(release), decimals)
@@ -115,18 +116,18 @@ def describe(parameters: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def label(release: Release, facts: Mapping[str, Any]) -> str:
+def label(release: "Release", facts: Mapping[str, Any]) -> str:
     """Say in plain words what was promised."""
     return write_label(facts)
 
 
-def preview(release: Release, settings: ClusterSettings) -> dict[str, pa.Table]:
+def preview(release: "Release", settings: "ClusterSettings") -> dict[str, pa.Table]:
     """Build the tables as they would be published, by name."""
     parameters = release.reservation["parameters"]
     return build_tables(parameters, clusters_of(release), settings.decimals)
 
 
-def judge_release(release: Release, settings: ClusterSettings) -> Verdict:
+def judge_release(release: "Release", settings: "ClusterSettings") -> Verdict:
     """Judge the tables as they would be published; raise GateRefused."""
     tables = preview(release, settings)
     facts = judged_facts(release.reservation["parameters"], tables, settings.decimals)

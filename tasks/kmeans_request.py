@@ -1,18 +1,18 @@
 """What an operator asks of clusters: a point of numbers of each person, grouped by k-means."""
 
 from collections.abc import Mapping
-from fractions import Fraction
 from typing import Any
 
 from pydantic import Field, model_validator
 
-from hybriddp.kmeans_release import KMeansMechanism
 from hybriddp.params import MAX_EPSILON, Budget, exact
+from tasks.clusters import mechanism_of
 from tasks.groups import ANSWERS, POINTS
 from tasks.log_request import Form, Name, picked
 from tasks.number_request import NumbersRequest, PersonNumber
+from tasks.prices import cluster_prices
+from tasks.strategies import KMEANS
 
-STRATEGY = "kmeans"
 # Raise it whenever a mechanism's law or the meaning of a measurement changes.
 MECHANISM_VERSION = "kmeans-1"
 
@@ -63,7 +63,7 @@ class KMeansRequest(NumbersRequest, ClusterSettings):
 
     def prices(self) -> Mapping[str, Budget]:
         """Return what a member of each group pays: the same."""
-        return prices_of(self.measurement_parameters())
+        return cluster_prices(self.measurement_parameters())
 
     @property
     def optin_groups(self) -> tuple[str, ...]:
@@ -78,7 +78,7 @@ class KMeansRequest(NumbersRequest, ClusterSettings):
     def measurement_parameters(self) -> dict[str, Any]:
         """Return everything that decides what is measured, as exact text."""
         return {
-            "strategy": STRATEGY,
+            "strategy": KMEANS,
             "mechanism_version": MECHANISM_VERSION,
             "points": [number.parameters() for number in self.points],
             "grid": self.points[0].grid.n_steps,
@@ -92,20 +92,3 @@ class KMeansRequest(NumbersRequest, ClusterSettings):
             "times": self.times,
             "clients": "simulate",
         }
-
-
-def prices_of(parameters: Mapping[str, Any]) -> dict[str, Budget]:
-    """Return what a member of each group pays, from the exact text of measurement parameters."""
-    return dict.fromkeys((POINTS, ANSWERS), Budget(Fraction(parameters["epsilon"])))
-
-
-def mechanism_of(parameters: Mapping[str, Any]) -> KMeansMechanism:
-    """Rebuild the mechanism from public parameters."""
-    return KMeansMechanism.for_budget(
-        Budget(Fraction(parameters["epsilon"])),
-        n_clusters=parameters["n_clusters"],
-        n_iterations=parameters["n_iterations"],
-        n_dimensions=len(parameters["points"]),
-        grid=parameters["grid"],
-        debias=parameters["debias"],
-    )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tasks.log_request import TIMES_CHECKED, TIMES_MISSING
+from tasks.epochs import TIMES_CHECKED, TIMES_MISSING
 
 
 def membership_limits(parameters: Mapping[str, Any]) -> list[str]:

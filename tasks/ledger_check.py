@@ -6,8 +6,7 @@ from tasks.founding import founding
 from tasks.home import Home
 from tasks.keys import Keyring
 from tasks.ledger import Head, Ledger
-from tasks.ledger_rules import Kind
-from tasks.run import live_reservations
+from tasks.ledger_rules import Kind, live_reservations
 from tasks.spending import sealed_file
 from tasks.witnesses import count_witnesses, verified_head
 

@@ -15,6 +15,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+# Digits of a release's id that are shown, and that are enough to name it.
+SHOWN_DIGITS = 8
+
 
 class Kind(StrEnum):
     """What a row says happened."""
@@ -161,3 +164,11 @@ RULES: Mapping[Kind, tuple[str, Callable[[Attempt, str], bool]]] = {
         lambda a, _: a.has(Kind.PUBLISHED) and not a.has(Kind.WITHDRAWN),
     ),
 }
+
+
+def live_reservations(entries: list[Entry]) -> list[Entry]:
+    """Return the reservations that count: all but the voided ones."""
+    voided = {(e.release_id, e.attempt) for e in entries if e.kind is Kind.VOIDED}
+    return [
+        e for e in entries if e.kind is Kind.RESERVED and (e.release_id, e.attempt) not in voided
+    ]

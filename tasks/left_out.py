@@ -9,21 +9,18 @@ import secrets
 from collections.abc import Collection
 from typing import Any
 
-import pyarrow as pa
-
 from hybriddp.package import canonical_json
 from tasks.blocklist import read_blocklist
 from tasks.groups import HEADLIST
 from tasks.home import write_whole
 from tasks.ledger import IllegalStep
 from tasks.ledger_rules import Entry, Kind
+from tasks.left_out_file import LEFT_OUT_FILE, LISTED, without
 from tasks.log_files import BadInput
-from tasks.measurements import load_measurement
+from tasks.measured import load_measurement
 from tasks.run import Release, Run, collection_id
 from tasks.witnesses import write_witness
 
-# The name of the decision among the measurements of a manifest, and its file.
-LISTED, LEFT_OUT_FILE = "listed", "left_out.json"
 _SALT_BYTES = 32
 
 
@@ -31,12 +28,6 @@ def left_out(release: Release) -> frozenset[str]:
     """Return the queries that S named and that devices are not asked about."""
     row = release.state.find(Kind.LISTED)
     return frozenset(row.payload["left_out"]) if row else frozenset()
-
-
-def without(head_list_draw: pa.Table, queries: Collection[str]) -> pa.Table:
-    """Return S's draw without the queries that are left out: their mass is on <*,*>."""
-    kept = [query not in queries for query in head_list_draw["query"].to_pylist()]
-    return head_list_draw.filter(pa.array(kept, pa.bool_()))
 
 
 def digest_of(release: Release) -> dict[str, str]:

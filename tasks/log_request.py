@@ -11,14 +11,13 @@ from typing import Annotated, Any, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from hybriddp.params import Budget
-from tasks.epochs import LAST, Epoch
+from tasks.epochs import LAST, TIMES_CHECKED, TIMES_MISSING, Epoch
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$")]
 Share = Annotated[float, Field(gt=0, lt=1)]
 
 # What lies in the public zone beside the products' folders.
 RESERVED_NAMES = ("collections",)
-TIMES_CHECKED, TIMES_MISSING = "checked", "not in the log"
 
 
 class Form(BaseModel):

@@ -1,29 +1,17 @@
 """The signed manifest of a release: what it is, what it promises, and the hash of every file."""
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from hybriddp.clients import client_mechanism, reports_per_client
-from hybriddp.crosscheck import CrossCheck
 from hybriddp.package import canonical_json
-from hybriddp.params import BlenderParams
 from tasks.groups import CLIENTS, HEADLIST, HISTOGRAM
-from tasks.ledger_rules import Entry, Kind
-from tasks.left_out import digest_of
-from tasks.listing import Listing
 from tasks.manifest_form import FIRST_SCHEMA
-from tasks.measurements import load_measurement
-from tasks.postprocess import strategy_of
-from tasks.processing import cross_check_of, facts_of, published_listing
-from tasks.release_files import Tables
-from tasks.run import Release
+
+if TYPE_CHECKING:
+    from hybriddp.crosscheck import CrossCheck
 
 SIGNING_CONTEXT = b"hybriddp release manifest v1\n"
 SIGNATURE_BYTES = 64
@@ -52,45 +40,6 @@ class Content:
     facts: Mapping[str, Any]
 
 
-def build_manifest(release: Release, publication: Entry, made: Content) -> dict[str, Any]:
-    """Describe a publication; everything comes from the ledger and the measurements."""
-    reserved, facts = release.reservation, publication.payload
-    return {
-        "schema_version": version_of(facts),
-        "product": reserved["product"],
-        "locale": reserved["locale"],
-        "epoch": reserved["epoch"],
-        "release_id": release.release_id,
-        "attempt": release.attempt,
-        "revision": facts["revision"],
-        "sequence": facts["sequence"],
-        "previous": facts["previous"],
-        "created": facts["created"],
-        "expires": expiry_of(facts),
-        "code_version": facts["code_version"],
-        "parameters": reserved["parameters"],
-        # Version 0.1.0 stated the cap of the reservation.
-        "cap": facts.get("cap", reserved["policy"]),
-        "measurements": measured_digests(release),
-        "ledger": {"seq": publication.seq, "hash": publication.hash},
-        "files": {
-            name: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-            for name, data in sorted(made.files.items())
-        },
-        **made.facts,
-    }
-
-
-def measured_digests(release: Release) -> dict[str, str]:
-    """Return the digests of all that a list is made from: measurements, and what was left out."""
-    found = {
-        group: drawn.payload["sha256"]
-        for group in release.reservation["groups"]
-        if (drawn := release.state.find(Kind.DRAWN, group)) is not None
-    }
-    return found | digest_of(release)
-
-
 def expiry_of(publication: Mapping[str, Any]) -> str:
     """Return until when a publication is valid, from what the ledger says of it."""
     created = datetime.fromisoformat(publication["created"])
@@ -103,35 +52,7 @@ def version_of(publication: Mapping[str, Any]) -> int:
     return int(publication.get("schema_version", FIRST_SCHEMA))
 
 
-def head_list_facts(release: Release, tables: Tables) -> dict[str, Any]:
-    """Return the fields of a head list's manifest."""
-    reserved = release.reservation
-    guarantees = guarantees_of(reserved["groups"], head_list_words(reserved["parameters"]))
-    reports, listing = load_measurement(release, CLIENTS), published_listing(release)
-    guarantees[CLIENTS]["people"] = count_clients(reports, listing, release.params)
-    return {
-        "guarantees": guarantees,
-        "interval_method": strategy_of(facts_of(release)).INTERVAL_METHOD,
-        "cross_check": describe_check(cross_check_of(release)),
-        "decimals": tables.decimals,
-        "rows": {"head_list": tables.head_list.num_rows, "trends": tables.trends.num_rows},
-        "masses": {
-            "query_wildcards": tables.query_wildcards,
-            "other_records": tables.other_records,
-            "other_queries": tables.other_queries,
-        },
-        "blocked_queries": tables.n_blocked,
-    }
-
-
-def count_clients(reports: pa.Table, listing: Listing, params: BlenderParams) -> int:
-    """Return how many clients reported; each reports equally many cells."""
-    n_reports = int(pc.sum(reports["n_reports"]).as_py())
-    mechanism = client_mechanism(listing.head_list, params)
-    return n_reports // reports_per_client(mechanism)
-
-
-def describe_check(check: CrossCheck) -> dict[str, Any]:
+def describe_check(check: "CrossCheck") -> dict[str, Any]:
     """Return the cross-check in numbers that print the same everywhere."""
     return {
         "records": check.n_records,

@@ -28,7 +28,7 @@ from hybriddp.mean_trusted import BoundedSumMechanism
 from hybriddp.mean_variance import VarianceEstimate, variance_from_pairs, variance_from_reports
 from hybriddp.mean_votes import Ballot
 from tasks.groups import NUMBERS, SQUARES, SUMS
-from tasks.mean_request import prices_of
+from tasks.prices import mean_prices
 
 Measurements = Mapping[str, pa.Table]
 
@@ -47,7 +47,7 @@ class MeanLaws:
     @cached_property
     def sums(self) -> BoundedSumMechanism:
         """What the curator draws of opt-in people's numbers."""
-        budget = prices_of(self.parameters)[SUMS]
+        budget = mean_prices(self.parameters)[SUMS]
         if self.parameters["noise"] == GAUSSIAN:
             return BoundedSumMechanism.gaussian(budget, self.grid.n_steps)
         return BoundedSumMechanism.for_budget(budget, self.grid.n_steps)
@@ -55,7 +55,7 @@ class MeanLaws:
     @cached_property
     def squares(self) -> BoundedSumMechanism | None:
         """What the curator draws of the squared differences of pairs, if that is paid for."""
-        budget = prices_of(self.parameters).get(SQUARES)
+        budget = mean_prices(self.parameters).get(SQUARES)
         if budget is None:
             return None
         return BoundedSumMechanism.for_budget(budget, self.grid.n_steps**2)
@@ -63,7 +63,7 @@ class MeanLaws:
     @cached_property
     def reports(self) -> ClientMeanMechanism:
         """What a client reports."""
-        budget = prices_of(self.parameters)[NUMBERS]
+        budget = mean_prices(self.parameters)[NUMBERS]
         return ClientMeanMechanism.for_budget(budget, self.parameters["report"], self.grid.n_steps)
 
     @property

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -11,13 +11,14 @@ from tasks.manifest import Content, guarantees_of, words_of
 from tasks.mean_estimates import KeyMean, MeanLaws, estimate_means
 from tasks.mean_guarantee import second_guarantee
 from tasks.mean_label import write_label
-from tasks.mean_request import MeanSettings
-from tasks.measurements import load_measurement
+from tasks.measured import load_measurement
 from tasks.quality import Verdict, judge
 from tasks.release_files import jsonl_bytes, parquet_bytes, rounded
-from tasks.run import Release
 
-SETTINGS = MeanSettings
+if TYPE_CHECKING:  # verifying needs no request, and they take long to import
+    from tasks.mean_request import MeanSettings
+    from tasks.run import Release
+
 TABLE = "means"
 SCHEMA = pa.schema(
     {
@@ -39,12 +40,12 @@ WORDS = words_of(
 )
 
 
-def blocked(release: Release, settings: MeanSettings) -> list[str]:
+def blocked(release: "Release", settings: "MeanSettings") -> list[str]:
     """Return nothing: no text of anybody's is published."""
     return []
 
 
-def means_of(release: Release) -> list[KeyMean]:
+def means_of(release: "Release") -> list[KeyMean]:
     """Return what is published, before rounding."""
     measured = {group: load_measurement(release, group) for group in release.groups}
     return estimate_means(release.reservation["parameters"], measured)
@@ -81,7 +82,7 @@ def files_of(table: pa.Table, decimals: int) -> dict[str, bytes]:
     }
 
 
-def content(release: Release, publication: Mapping[str, Any]) -> Content:
+def content(release: "Release", publication: Mapping[str, Any]) -> Content:
     """Build the files of a publication, and say what is in them."""
     decimals, means = publication["settings"]["decimals"], means_of(release)
     table = build_table(means, decimals)
@@ -117,17 +118,17 @@ def cross_check(means: Sequence[KeyMean]) -> dict[str, Any]:
     }
 
 
-def label(release: Release, facts: Mapping[str, Any]) -> str:
+def label(release: "Release", facts: Mapping[str, Any]) -> str:
     """Say in plain words what was promised."""
     return write_label(facts)
 
 
-def preview(release: Release, settings: MeanSettings) -> dict[str, pa.Table]:
+def preview(release: "Release", settings: "MeanSettings") -> dict[str, pa.Table]:
     """Build the table as it would be published, by name."""
     return {TABLE: build_table(means_of(release), settings.decimals)}
 
 
-def judge_release(release: Release, settings: MeanSettings) -> Verdict:
+def judge_release(release: "Release", settings: "MeanSettings") -> Verdict:
     """Judge the table as it would be published; raise GateRefused."""
     means = means_of(release)
     table = build_table(means, settings.decimals)
@@ -138,7 +139,7 @@ def judge_release(release: Release, settings: MeanSettings) -> Verdict:
     return judge("means", pa.Table.from_pylist([facts], schema=_FACTS), limits).require()
 
 
-def release_upper(release: Release) -> float:
+def release_upper(release: "Release") -> float:
     """Return the largest number that counts fully."""
     return float(MeanLaws(release.reservation["parameters"]).grid.upper)
 

@@ -1,7 +1,6 @@
 """What an operator asks of a mean: one number of each person, averaged over both groups."""
 
 from collections.abc import Mapping
-from fractions import Fraction
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -13,8 +12,9 @@ from tasks.groups import NUMBERS, SQUARES, SUMS
 from tasks.log_request import Form, Name, picked
 from tasks.number_request import NumbersRequest, PerPerson, PersonNumber
 from tasks.policy import EPSILON_UNITS
+from tasks.prices import mean_prices
+from tasks.strategies import MEAN
 
-STRATEGY = "mean"
 # Raise it whenever a mechanism's law or the meaning of a measurement changes.
 MECHANISM_VERSION = "mean-1"
 
@@ -161,7 +161,7 @@ class MeanRequest(NumbersRequest, MeanSettings):
 
     def prices(self) -> Mapping[str, Budget]:
         """Return what a member of each group pays: opt-in people for the sums and the squares."""
-        return prices_of(self.measurement_parameters())
+        return mean_prices(self.measurement_parameters())
 
     @property
     def optin_groups(self) -> tuple[str, ...]:
@@ -177,7 +177,7 @@ class MeanRequest(NumbersRequest, MeanSettings):
         """Return everything that decides what is measured, as exact text."""
         (number,) = self.numbers
         return {
-            "strategy": STRATEGY,
+            "strategy": MEAN,
             "mechanism_version": MECHANISM_VERSION,
             **number.parameters(),
             "by": self.by,
@@ -196,22 +196,3 @@ class MeanRequest(NumbersRequest, MeanSettings):
             "times": self.times,
             "clients": "simulate",
         }
-
-
-def prices_of(parameters: Mapping[str, Any]) -> dict[str, Budget]:
-    """Return what a member of each group pays, from the exact text of measurement parameters.
-
-    Laplace noise needs no delta. The share for the squares is taken in whole units of the ledger,
-    so that the two parts of an opt-in person's budget add up to it.
-    """
-    epsilon, delta = Fraction(parameters["epsilon"]), Fraction(parameters["delta"])
-    share = Fraction(parameters["variance_share"])
-    for_squares = Fraction(int(epsilon * share * EPSILON_UNITS), EPSILON_UNITS)
-    of_sums, of_reports = (
-        delta if parameters[name] == GAUSSIAN else Fraction(0) for name in ("noise", "report")
-    )
-    prices = {SUMS: Budget(epsilon - for_squares, of_sums)}
-    if share > 0:
-        prices[SQUARES] = Budget(for_squares)
-    prices[NUMBERS] = Budget(epsilon, of_reports)
-    return prices

@@ -9,7 +9,6 @@ is drawn twice for one charge.
 import hashlib
 import secrets
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TypeVar
 
 import pyarrow as pa
@@ -17,10 +16,10 @@ import pyarrow.parquet as pq
 
 from hybriddp.events import Event
 from tasks.events import to_json
-from tasks.groups import MEASUREMENT_FILES
 from tasks.home import write_whole
 from tasks.ledger import LedgerCorrupt, LedgerMoved
 from tasks.ledger_rules import Kind
+from tasks.measured import load_measurement, measurement_path
 from tasks.policy import Charge
 from tasks.refusals import BudgetRefused
 from tasks.run import Release
@@ -28,8 +27,6 @@ from tasks.window import may_start
 from tasks.witnesses import verified_head, write_witness
 
 T = TypeVar("T")
-
-FILES = MEASUREMENT_FILES
 
 
 def draw_once(
@@ -93,24 +90,6 @@ def _start(run: Release, group: str, event: Event) -> None:
             continue
         break
     write_witness(run.folder, row)
-
-
-def load_measurement(run: Release, group: str) -> pa.Table:
-    """Read a stored measurement, if it is what the ledger says it is."""
-    drawn = run.state.find(Kind.DRAWN, group)
-    path = measurement_path(run, group)
-    data = path.read_bytes() if path.exists() else b""
-    if drawn is None or hashlib.sha256(data).hexdigest() != drawn.payload["sha256"]:
-        raise LedgerCorrupt(
-            f"{path} is not the measurement that the ledger recorded; restore it from a backup. "
-            "It cannot be drawn again."
-        )
-    return pq.read_table(pa.BufferReader(data))
-
-
-def measurement_path(run: Release, group: str) -> Path:
-    """Return where a group's measurement lies."""
-    return run.folder / FILES[group]
 
 
 def _require_unburnt(run: Release, group: str) -> None:

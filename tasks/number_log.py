@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hybriddp.arrays import FloatArray, IntArray
-from tasks.cohorts import hex_below, keyed_accounts, rotation_limits
+from tasks.cohorts import hex_below, keyed_accounts, read_participants, rotation_limits
 from tasks.engine import DuckDBEngine, open_warehouse
 from tasks.home import write_whole
 from tasks.ingest import judge_log as judge_metrics
@@ -15,7 +15,6 @@ from tasks.log_files import BadInput
 from tasks.number_request import COUNT, NumbersRequest
 from tasks.quality import Verdict
 from tasks.run import LogRun, require_unchanged
-from tasks.spending import read_participants
 
 # What the key is called if there is only one.
 EVERYBODY = "all"

@@ -9,10 +9,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tasks.groups import CLIENT_GROUPS
-from tasks.ledger_rules import Entry
+from tasks.ledger_rules import Entry, live_reservations
 from tasks.log_request import LogRequest
 from tasks.refusals import BudgetRefused
-from tasks.run import live_reservations
 
 # How a reservation names opt-in people whose devices can have been told.
 _NAMED = ("roster", "column")

@@ -24,7 +24,6 @@ from tasks import reprocess as reprocessing
 from tasks.checks import Check
 from tasks.draws import leave_working_copy
 from tasks.home import Home, write_whole
-from tasks.keys import read_public_key
 from tasks.log_request import LogRequest
 from tasks.machine import MachineFailed, machine_fault
 from tasks.paid import saying_what_was_paid
@@ -33,6 +32,7 @@ from tasks.reasons import reasoned_task
 from tasks.reprocess import ReprocessRequest
 from tasks.run import LogRun, Release, Run, SearchRun
 from tasks.run import identify as identify_run
+from tasks.signatures import read_public_key
 from tasks.verify import verify_publication
 
 R = TypeVar("R")

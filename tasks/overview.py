@@ -9,9 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import pyarrow.compute as pc
-
-from tasks.cohorts import account_of, stopped_accounts
+from tasks.accounts import account_of, stopped_accounts
 from tasks.engine import Engine, open_memory
 from tasks.groups import people_of
 from tasks.home import Home, write_whole
@@ -19,9 +17,8 @@ from tasks.ids import id_form_of
 from tasks.keys import Keyring, open_for_writing
 from tasks.ledger import GENESIS, Head, Ledger
 from tasks.ledger_chain import canonical
-from tasks.ledger_rules import Entry, Kind
+from tasks.ledger_rules import Entry, Kind, live_reservations
 from tasks.policy import Charge, Policy, current_policy
-from tasks.run import live_reservations
 from tasks.spending import Spent, history, put_spending, total
 from tasks.witnesses import verified_head
 
@@ -65,12 +62,9 @@ def runway(home: Home, *, with_pld: bool = False) -> Runway:
     policy = current_policy(entries)
     with open_memory(home.spill) as engine:
         put_spending(engine, home, entries, policy, now)
-        spending = engine.fetch("spending")
-        largest = Charge(0, 0)
-        if spending.num_rows:
-            largest = Charge(
-                int(pc.max(spending["epsilon"]).as_py()), int(pc.max(spending["delta"]).as_py())
-            )
+        engine.step("largest_sums")
+        (sums,) = engine.fetch("largest_sums").to_pylist()
+        largest = Charge(int(sums["epsilon"]), int(sums["delta"]))
         worst = _composed_before(home, entries)
         if with_pld and worst is None:
             worst = _compose(engine, home, entries, policy)
@@ -78,7 +72,7 @@ def runway(home: Home, *, with_pld: bool = False) -> Runway:
     asked = dearest(reservations[-1]) if reservations else None
     return Runway(
         policy,
-        spending.num_rows,
+        sums["n_accounts"],
         largest,
         asked,
         _fits(policy, largest, asked) if asked else None,

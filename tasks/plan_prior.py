@@ -15,11 +15,11 @@ from hybriddp.params import HIGH_UTILITY, BlenderParams
 from hybriddp.populations import POPULATIONS, study_rng
 from hybriddp.prior import Prior, shares_of
 from hybriddp.setting import Setting
+from tasks.groups import read_params
 from tasks.log_files import BadInput
 from tasks.manifest_form import exact_number, fields, keyed, name, number, scalar, size, whole
 from tasks.notices import refuse_if_taken_down
 from tasks.reading import MAX_TABLE_BYTES, Unreadable, is_text, parse_json, read_file
-from tasks.run import read_params
 from tasks.shelf import list_rows, newest_folder
 
 # The draw of a profile's urls: any other would do.

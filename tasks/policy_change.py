@@ -1,9 +1,8 @@
 """What the ledger promises everybody, and what another policy means for promises that were made."""
 
 from tasks.home import Home
-from tasks.ledger_rules import Entry
+from tasks.ledger_rules import Entry, live_reservations
 from tasks.policy import DELTA_UNITS, EPSILON_UNITS, Charge, Policy, current_policy, weakest
-from tasks.run import live_reservations
 from tasks.shelf import published_manifests, published_packages
 
 

@@ -9,9 +9,11 @@ from collections.abc import Mapping
 from typing import Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from hybriddp.clients import client_mechanism, reports_per_client
 from hybriddp.crosscheck import CrossCheck
-from hybriddp.params import PAPER
+from hybriddp.params import PAPER, BlenderParams
 from tasks import postprocess_high_utility, postprocess_paper
 from tasks.listing import Listing
 from tasks.postprocess_common import Bounded, Facts, Levels
@@ -49,6 +51,13 @@ class Strategy(Protocol):
 def strategy_of(facts: Facts) -> Strategy:
     """Return the steps of a release's strategy."""
     return postprocess_paper if facts.params.strategy == PAPER else postprocess_high_utility
+
+
+def count_clients(reports: pa.Table, listing: Listing, params: BlenderParams) -> int:
+    """Return how many clients reported; each reports equally many cells."""
+    n_reports = int(pc.sum(reports["n_reports"]).as_py())
+    mechanism = client_mechanism(listing.head_list, params)
+    return n_reports // reports_per_client(mechanism)
 
 
 def publish_levels(measured: Measurements, facts: Facts) -> tuple[Listing, Bounded]:

@@ -10,15 +10,14 @@ from pathlib import Path
 
 from tasks.blocklist import read_blocklist
 from tasks.home import Home
-from tasks.keys import KeyProblem, Keyring, is_signed, read_public_key
-from tasks.kmeans_request import STRATEGY as KMEANS
+from tasks.keys import Keyring
 from tasks.ledger_rules import Kind
 from tasks.log_files import BadInput
-from tasks.mean_request import STRATEGY as MEAN
 from tasks.one_human import require_one_budget
 from tasks.quality import read_suite
 from tasks.run import LogRun, log_source, roster_source
-from tasks.zealous_request import STRATEGY as ZEALOUS
+from tasks.signatures import KeyProblem, is_signed, read_public_key
+from tasks.strategies import KMEANS, MEAN, ZEALOUS
 
 # Bytes that a release's tables take for each byte of its log. Measured: 1.7 (head list) and 4.3
 # (histograms) for text, three times that for gzip and Parquet, which are three times smaller.

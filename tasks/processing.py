@@ -16,9 +16,10 @@ from hybriddp.crosscheck import CrossCheck
 from hybriddp.estimate import Estimate, IntervalEstimate
 from tasks.groups import CLIENTS, HEADLIST
 from tasks.home import write_whole
-from tasks.left_out import left_out, without
+from tasks.left_out import left_out
+from tasks.left_out_file import without
 from tasks.listing import Listing
-from tasks.measurements import load_measurement
+from tasks.measured import load_measurement
 from tasks.postprocess import Measurements, Strategy, publish_levels, strategy_of
 from tasks.postprocess_common import Bounded, Facts, Levels
 from tasks.run import Release

@@ -6,15 +6,13 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from tasks import head_list_product, kmeans_product, mean_product, zealous_product
-from tasks.kmeans_request import STRATEGY as KMEANS
 from tasks.kmeans_request import ClusterSettings
 from tasks.manifest import Content
-from tasks.mean_request import STRATEGY as MEAN
 from tasks.mean_request import MeanSettings
 from tasks.quality import Verdict
 from tasks.request import PublishSettings
 from tasks.run import Release
-from tasks.zealous_request import STRATEGY as ZEALOUS
+from tasks.strategies import KMEANS, MEAN, ZEALOUS
 from tasks.zealous_request import HistogramSettings
 
 Settings = PublishSettings | HistogramSettings | MeanSettings | ClusterSettings
@@ -22,8 +20,6 @@ Settings = PublishSettings | HistogramSettings | MeanSettings | ClusterSettings
 
 class Product(Protocol):
     """A module with these names; each function reads the ledger and the measurements alone."""
-
-    SETTINGS: type[Any]
 
     def blocked(self, release: Release, settings: Any) -> list[str]:
         """Return the texts that are measured and not to be published."""
@@ -46,6 +42,18 @@ _PRODUCTS: dict[str, Product] = {
     MEAN: mean_product,
     KMEANS: kmeans_product,
 }
+
+
+_SETTINGS: dict[str, type[Settings]] = {
+    ZEALOUS: HistogramSettings,
+    MEAN: MeanSettings,
+    KMEANS: ClusterSettings,
+}
+
+
+def settings_of(parameters: Mapping[str, Any]) -> type[Settings]:
+    """Return the form of the settings with which such measurements are published."""
+    return _SETTINGS.get(parameters["strategy"], PublishSettings)
 
 
 def product_of(parameters: Mapping[str, Any]) -> Product:

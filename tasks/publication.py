@@ -9,21 +9,24 @@ from pathlib import Path
 from typing import Any
 
 from tasks.home import whole_directory
-from tasks.keys import Keyring, is_signed
+from tasks.keys import Keyring
 from tasks.ledger import LedgerCorrupt, LedgerMoved
 from tasks.ledger_rules import Entry, Kind
+from tasks.left_out import digest_of
 from tasks.manifest import (
-    build_manifest,
+    Content,
     code_version,
+    expiry_of,
     manifest_bytes,
-    measured_digests,
     signed_bytes,
+    version_of,
 )
 from tasks.manifest_form import SCHEMA_VERSION
 from tasks.policy_change import promised_policy
 from tasks.products import Settings, product_of
 from tasks.release_files import writer_version
 from tasks.run import Release
+from tasks.signatures import is_signed
 from tasks.standing import Standing, folder_name
 
 
@@ -131,10 +134,10 @@ def described_files(release: Release, publication: Entry) -> tuple[dict[str, byt
     """Return the files that a manifest describes, the label among them, and the manifest."""
     product = product_of(release.reservation["parameters"])
     made = product.content(release, publication.payload)
-    described = build_manifest(release, publication, made)
+    described = _build_manifest(release, publication, made)
     files = dict(made.files)
     files["label.md"] = product.label(release, described).encode()
-    return files, manifest_bytes(build_manifest(release, publication, replace(made, files=files)))
+    return files, manifest_bytes(_build_manifest(release, publication, replace(made, files=files)))
 
 
 def _require_unchanged(release: Release, publication: Entry, folder: Path) -> None:
@@ -197,6 +200,45 @@ def _names(manifest: Mapping[str, Any], release: Release, publication: Entry) ->
         "revision": publication.payload["revision"],
         "sequence": publication.payload["sequence"],
         "ledger": {"seq": publication.seq, "hash": publication.hash},
-        "measurements": measured_digests(release),
+        "measurements": _measured_digests(release),
     }
     return all(manifest[name] == value for name, value in wanted.items())
+
+
+def _measured_digests(release: Release) -> dict[str, str]:
+    """Return the digests of all that a list is made from: measurements, and what was left out."""
+    found = {
+        group: drawn.payload["sha256"]
+        for group in release.reservation["groups"]
+        if (drawn := release.state.find(Kind.DRAWN, group)) is not None
+    }
+    return found | digest_of(release)
+
+
+def _build_manifest(release: Release, publication: Entry, made: Content) -> dict[str, Any]:
+    """Describe a publication; everything comes from the ledger and the measurements."""
+    reserved, facts = release.reservation, publication.payload
+    return {
+        "schema_version": version_of(facts),
+        "product": reserved["product"],
+        "locale": reserved["locale"],
+        "epoch": reserved["epoch"],
+        "release_id": release.release_id,
+        "attempt": release.attempt,
+        "revision": facts["revision"],
+        "sequence": facts["sequence"],
+        "previous": facts["previous"],
+        "created": facts["created"],
+        "expires": expiry_of(facts),
+        "code_version": facts["code_version"],
+        "parameters": reserved["parameters"],
+        # Version 0.1.0 stated the cap of the reservation.
+        "cap": facts.get("cap", reserved["policy"]),
+        "measurements": _measured_digests(release),
+        "ledger": {"seq": publication.seq, "hash": publication.hash},
+        "files": {
+            name: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+            for name, data in sorted(made.files.items())
+        },
+        **made.facts,
+    }

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tasks.reading import Unreadable
@@ -16,10 +15,16 @@ _NO_PARQUET = (
 )  # fmt: skip
 
 
+def read_parquet(data: bytes) -> pa.Table:
+    """Read a Parquet file that is known to be our own."""
+    # Not pq.read_table: it imports Arrow's datasets, for folders of files.
+    return pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
+
+
 def parse_parquet(data: bytes, name: str) -> pa.Table:
     """Parse a Parquet file that our own measurements are, or that they give."""
     try:
-        return pq.read_table(pa.BufferReader(data))
+        return read_parquet(data)
     except _NO_PARQUET:
         raise Unreadable(f"{name} is not a Parquet file, or is damaged.") from None
 
@@ -43,14 +48,10 @@ def parse_twin(
             raise Unreadable(f"{name} has other columns than this version knows; update hybriddp.")
         if file.metadata.num_rows != len(rows):
             raise Unreadable(f"{name} and its other form do not say the same: not as many rows.")
-        table = file.read()
-        if sum(_text_bytes(table[text]) for text in texts) > n_bytes:
+        packed = file.read(use_threads=False)
+        if sum(_text_bytes(packed[text]) for text in texts) > n_bytes:
             raise Unreadable(f"{name} and its other form do not say the same: longer texts.")
-        columns = [
-            column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
-            for column in table.columns
-        ]
-        return pa.table(columns, names=table.schema.names)
+        return read_parquet(data)
     except _NO_PARQUET:
         raise Unreadable(f"{name} is not a Parquet file, or is damaged.") from None
 
@@ -72,8 +73,11 @@ def _text_bytes(column: pa.ChunkedArray) -> int:
     """Return how long a column's texts are together, without writing them out."""
     if not pa.types.is_dictionary(column.type):
         return 0
-    lengths = (
-        pc.sum(pc.take(pc.binary_length(chunk.dictionary), chunk.indices)).as_py()
-        for chunk in column.chunks
-    )
-    return sum(length or 0 for length in lengths)
+    # In Python: as many rows as the other form has, and Arrow's functions take long to import.
+    total = 0
+    for chunk in column.chunks:
+        lengths = [
+            0 if text is None else len(text.encode()) for text in chunk.dictionary.to_pylist()
+        ]
+        total += sum(lengths[index] for index in chunk.indices.to_pylist() if index is not None)
+    return total

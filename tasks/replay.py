@@ -6,13 +6,14 @@ from typing import Any
 
 from tasks.ledger_rules import Entry
 from tasks.log_files import BadInput
-from tasks.products import Settings, product_of
+from tasks.products import Settings
+from tasks.products import settings_of as form_of
 from tasks.run import LogRun, Release
 
 
 def settings_of(release: Release, publication: Entry) -> dict[str, Any]:
     """Return what a publication was made with, as this version reads it: with its defaults."""
-    form = product_of(release.reservation["parameters"]).SETTINGS
+    form = form_of(release.reservation["parameters"])
     settings: dict[str, Any] = form.model_validate(publication.payload["settings"]).model_dump(
         exclude={"blocklist"}
     )

@@ -18,7 +18,7 @@ from tasks.processing import (
     project_estimates,
     trim_head_list,
 )
-from tasks.products import Settings, is_head_list, product_of
+from tasks.products import Settings, is_head_list, product_of, settings_of
 from tasks.publish import refuse_closed, revise
 from tasks.quality import GateRefused, Verdict
 from tasks.refusals import fields_at_fault
@@ -52,7 +52,7 @@ def settings_for(release: Release, request: ReprocessRequest) -> Settings:
     ]
     changed = request.model_dump(exclude={"release_id", "accept_collapse"}, exclude_none=True)
     settings = {**publications[-1].payload["settings"], **changed}
-    form = product_of(release.reservation["parameters"]).SETTINGS
+    form = settings_of(release.reservation["parameters"])
     try:
         checked: Settings = form.model_validate(settings)
     except ValidationError as error:  # which Prefect's tasks would take for unforeseen

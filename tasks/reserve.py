@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tasks.cohorts import stopped_accounts
+from tasks.accounts import stopped_accounts
 from tasks.engine import DuckDBEngine, open_warehouse
 from tasks.epochs import Epoch
 from tasks.groups import (

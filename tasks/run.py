@@ -8,18 +8,17 @@ from typing import Any
 from hybriddp.package import canonical_json
 from hybriddp.params import BlenderParams
 from tasks.epochs import Epoch
-from tasks.groups import ALL_GROUPS
+from tasks.groups import ALL_GROUPS, read_params
 from tasks.home import Home
 from tasks.keys import Keyring, open_for_writing
 from tasks.ledger import Ledger
-from tasks.ledger_rules import Attempt, Entry, Kind
+from tasks.ledger_rules import SHOWN_DIGITS, Attempt, Entry, Kind, live_reservations
 from tasks.log_files import BadInput, Source, inspect
 from tasks.log_request import LogRequest, SearchRequest
 from tasks.refusals import BudgetRefused
 from tasks.request import ReleaseRequest
 
 _ID_DIGITS = 32
-SHOWN_DIGITS = 8
 # The keyed digest of the log behind every id that this process has made.
 _LOG_IDS: dict[str, str] = {}
 
@@ -108,21 +107,6 @@ class Run(SearchRun):
     def has_devices(self) -> bool:
         """Whether real devices report; simulated clients need no package, so none is published."""
         return self.request.clients == "reports"
-
-
-def read_params(parameters: Mapping[str, Any]) -> BlenderParams:
-    """Rebuild the parameters from the exact text in a ledger's row or a manifest."""
-    return BlenderParams(
-        parameters["epsilon"],
-        parameters["delta"],
-        strategy=parameters["strategy"],
-        max_head_size=parameters["max_head_size"],
-        headlist_user_fraction=parameters["headlist_user_fraction"],
-        query_budget_fraction=parameters["query_budget_fraction"],
-        max_records_optin=parameters.get("max_records_optin"),
-        max_records_client=parameters["max_records_client"],
-        client_report=parameters.get("client_report"),
-    )
 
 
 def log_source(request: LogRequest) -> Source:
@@ -290,14 +274,6 @@ def _wanted(request: LogRequest) -> tuple[str, ...]:
 def slot_of(reservation: Entry) -> tuple[str, ...]:
     """Return what a release was reserved for: the product, the epoch and the locale."""
     return tuple(reservation.payload[name] for name in ("product", "epoch", "locale"))
-
-
-def live_reservations(entries: list[Entry]) -> list[Entry]:
-    """Return the reservations that count: all but the voided ones."""
-    voided = {(e.release_id, e.attempt) for e in entries if e.kind is Kind.VOIDED}
-    return [
-        e for e in entries if e.kind is Kind.RESERVED and (e.release_id, e.attempt) not in voided
-    ]
 
 
 def full_release_id(ledger: Ledger, typed: str) -> str:

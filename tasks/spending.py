@@ -12,10 +12,8 @@ from tasks.engine import Engine
 from tasks.home import Home
 from tasks.ledger import LedgerCorrupt
 from tasks.ledger_chain import running_dates
-from tasks.ledger_rules import Entry, Kind
+from tasks.ledger_rules import Entry, Kind, live_reservations
 from tasks.policy import Charge, Policy
-from tasks.refusals import BadInput
-from tasks.run import LogRun, live_reservations
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,23 +109,6 @@ def sealed_file(home: Home, digest: str) -> Path:
             "paid; restore the private zone from its backup."
         )
     return file
-
-
-def read_participants(engine: Engine, run: LogRun) -> None:
-    """Make everybody who was sealed into a release visible as `sealed`.
-
-    The tables of the log must hold all of them: a release that goes on with a copy of the log that
-    was made anew, under other settings, would be drawn from fewer people than it says.
-    """
-    engine.read_sealed("sealed", [sealed_file(run.home, run.reservation["participation"])])
-    engine.step("sealed_groups")
-    found = {row["cohort"]: row["n_people"] for row in engine.fetch("sealed_groups").to_pylist()}
-    if any(found.get(group, 0) != run.group_size(group) for group in run.request.groups_in_the_log):
-        raise BadInput(
-            f"the tables of the log do not hold everybody who was charged for release "
-            f"{run.release_id}: they were made with other settings. Run it with those that it was "
-            "reserved with. Nothing was drawn."
-        )
 
 
 def file_digest(path: Path) -> str:

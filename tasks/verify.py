@@ -14,14 +14,11 @@ import pyarrow as pa
 from hybriddp.errors import HybridDPError
 from tasks.checks import Check, VerificationFailed
 from tasks.groups import HEADLIST
+from tasks.groups import MEASUREMENT_FILES as FILES
 from tasks.home import Home
-from tasks.keys import is_signed
-from tasks.kmeans_request import STRATEGY as KMEANS
-from tasks.left_out import LEFT_OUT_FILE, LISTED, without
+from tasks.left_out_file import LEFT_OUT_FILE, LISTED, without
 from tasks.manifest import SIGNATURE_BYTES, Words, code_version, manifest_bytes, signed_bytes
 from tasks.manifest_form import Form, misfit
-from tasks.mean_request import STRATEGY as MEAN
-from tasks.measurements import FILES
 from tasks.pointer import check_pointer, follow, require_own_shelf
 from tasks.reading import (
     MAX_FILE_BYTES,
@@ -32,8 +29,9 @@ from tasks.reading import (
     read_file,
 )
 from tasks.reading_tables import parse_parquet, parse_twin
-from tasks.takedown import ask_the_ledger, check_notice
-from tasks.zealous_request import STRATEGY as ZEALOUS
+from tasks.signatures import is_signed
+from tasks.strategies import KMEANS, MEAN, ZEALOUS
+from tasks.taken_down import ask_the_ledger, check_notice
 
 _OWN = {"manifest.json", "manifest.sig"}
 # All signed files together; a release is far smaller, and all of it is held in memory.

@@ -11,7 +11,6 @@ from tasks.clusters import find_clusters
 from tasks.groups import ANSWERS, POINTS
 from tasks.kmeans_label import write_label
 from tasks.kmeans_product import SCHEMAS, WORDS, build_tables, describe, files_of, judged_facts
-from tasks.kmeans_request import prices_of
 from tasks.manifest import Words
 from tasks.manifest_form import (
     Form,
@@ -26,6 +25,7 @@ from tasks.manifest_form import (
     whole,
 )
 from tasks.mean_label import RULES
+from tasks.prices import cluster_prices
 
 FIELDS: dict[str, Form] = {"noise": keyed(name, short, 10), "decimals": whole(0, 12)}
 _POINT = fields({"column": named, "per_person": one_of(*RULES), "upper": exact_number})
@@ -45,14 +45,14 @@ def schemas(manifest: Mapping[str, Any]) -> dict[str, pa.Schema]:
 
 def groups(manifest: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the groups that have a measurement."""
-    return tuple(prices_of(manifest["parameters"]))
+    return tuple(cluster_prices(manifest["parameters"]))
 
 
 def check_promise(manifest: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> None:
     """See that parameters, guarantees, noise and rows say one thing."""
     parameters = manifest["parameters"]
     try:
-        prices = prices_of(parameters)
+        prices = cluster_prices(parameters)
         described = describe(parameters)
         facts = judged_facts(parameters, tables, manifest["decimals"])
     except (HybridDPError, KeyError, TypeError, ValueError):

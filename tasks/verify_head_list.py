@@ -6,9 +6,9 @@ from typing import Any
 import pyarrow as pa
 
 from tasks.checks import VerificationFailed, require_prices
-from tasks.groups import CLIENTS, groups_of, prices_of
+from tasks.groups import CLIENTS, groups_of, prices_of, read_params
 from tasks.label import write_label
-from tasks.manifest import Words, count_clients, describe_check, head_list_words
+from tasks.manifest import Words, describe_check, head_list_words
 from tasks.manifest_form import (
     Form,
     exact_number,
@@ -20,11 +20,10 @@ from tasks.manifest_form import (
     size,
     whole,
 )
-from tasks.postprocess import publish_levels, strategy_of
+from tasks.postprocess import count_clients, publish_levels, strategy_of
 from tasks.postprocess_common import Facts
 from tasks.reading import is_text
 from tasks.release_files import HEAD_LIST, TRENDS, Tables, build_tables
-from tasks.run import read_params
 
 FIELDS: dict[str, Form] = {
     "interval_method": short,

@@ -10,8 +10,10 @@ from hybriddp.events import INDISTINGUISHABLE, PROBABILISTIC
 from hybriddp.params import Budget
 from hybriddp.search_log import ITEM_KINDS
 from tasks.checks import VerificationFailed, require_prices
+from tasks.groups import ITEM_COLUMNS
 from tasks.manifest import Words
 from tasks.manifest_form import Form, fields, keyed, listed, one_of, short, size, whole
+from tasks.prices import part_of
 from tasks.zealous_label import write_label
 from tasks.zealous_product import (
     build_table,
@@ -21,7 +23,6 @@ from tasks.zealous_product import (
     histogram_words,
     schema_of,
 )
-from tasks.zealous_request import ITEM_COLUMNS, part_of
 
 FIELDS: dict[str, Form] = {
     "histograms": keyed(

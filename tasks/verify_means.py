@@ -37,7 +37,7 @@ from tasks.mean_product import (
     judged_facts,
     sizes_of,
 )
-from tasks.mean_request import prices_of
+from tasks.prices import mean_prices
 
 FIELDS: dict[str, Form] = {
     "second_guarantee": maybe(listed(keyed(name, short, 10), 10)),
@@ -67,7 +67,7 @@ def schemas(manifest: Mapping[str, Any]) -> dict[str, pa.Schema]:
 
 def groups(manifest: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the groups that have a measurement."""
-    return tuple(prices_of(manifest["parameters"]))
+    return tuple(mean_prices(manifest["parameters"]))
 
 
 def check_promise(manifest: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> None:
@@ -75,7 +75,7 @@ def check_promise(manifest: Mapping[str, Any], tables: Mapping[str, pa.Table]) -
     parameters, guarantees = manifest["parameters"], manifest["guarantees"]
     table = tables[TABLE]
     try:
-        prices = prices_of(parameters)
+        prices = mean_prices(parameters)
         described, upper = describe(parameters), float(MeanLaws(parameters).grid.upper)
         second = second_guarantee(parameters, sizes_of(table))
     except (HybridDPError, KeyError, TypeError, ValueError):

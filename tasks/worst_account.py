@@ -15,10 +15,9 @@ from hybriddp.events import Event
 from tasks.engine import Engine
 from tasks.events import from_json
 from tasks.home import Home
-from tasks.ledger_rules import Entry, Kind
+from tasks.ledger_rules import Entry, Kind, live_reservations
 from tasks.overview import Worst
 from tasks.policy import DELTA_UNITS, Policy
-from tasks.run import live_reservations
 from tasks.spending import put_participation
 
 # Composing takes a tenth of a second or so; what is left then counts with its plain sum.

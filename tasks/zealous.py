@@ -1,25 +1,21 @@
 """A release of histograms: who takes part, and one draw for each kind of item (ZEALOUS)."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any
 
 import pyarrow as pa
 
-from hybriddp.params import Budget
 from hybriddp.search_log import CLICKS, KEYWORDS, PAIRS, QUERIES
 from hybriddp.zealous import ZealousMechanism
-from tasks.cohorts import keyed_accounts, rotation_limits
+from tasks.cohorts import keyed_accounts, read_participants, rotation_limits
 from tasks.contributions import pick_items
 from tasks.engine import DuckDBEngine, Engine, open_warehouse
+from tasks.groups import ITEM_COLUMNS
 from tasks.home import Home
 from tasks.measurements import draw_once
 from tasks.normalisation import with_normal_queries, with_normal_urls
-from tasks.policy import DELTA_UNITS, EPSILON_UNITS
 from tasks.run import Release, SearchRun, find_attempt
-from tasks.spending import read_participants
-from tasks.zealous_request import ITEM_COLUMNS, ZealousRequest
+from tasks.zealous_product import mechanism_for
+from tasks.zealous_request import ZealousRequest
 
 # The files of sql/ that turn the numbers of each kind of item into texts again.
 _NAMING_SQL = {
@@ -80,22 +76,6 @@ def number_texts(engine: Engine) -> None:
 def mechanism_of(release: Release, kind: str) -> ZealousMechanism:
     """Return the mechanism of one histogram, as it was reserved."""
     return mechanism_for(release.reservation["parameters"], release.reservation["groups"], kind)
-
-
-def mechanism_for(
-    parameters: Mapping[str, Any], groups: Mapping[str, Mapping[str, Any]], kind: str
-) -> ZealousMechanism:
-    """Rebuild a mechanism from public facts: parameters, and what each group paid."""
-    terms = groups[kind]
-    return ZealousMechanism.for_budget(
-        Budget(
-            Fraction(terms["epsilon_nano"], EPSILON_UNITS),
-            Fraction(terms["delta_atto"], DELTA_UNITS),
-        ),
-        parameters["relaxation"],
-        parameters["items_per_user"],
-        terms["members"],
-    )
 
 
 def draw_histogram(run: ZealousRun, kind: str) -> pa.Table:

@@ -6,7 +6,7 @@ from prefect.artifacts import create_markdown_artifact
 
 from hybriddp.search_log import ITEM_KINDS
 from tasks import zealous, zealous_product
-from tasks.measurements import load_measurement
+from tasks.measured import load_measurement
 from tasks.orchestrated import identification, step
 from tasks.product_orchestrated import judging
 from tasks.zealous import ZealousRun

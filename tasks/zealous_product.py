@@ -2,23 +2,28 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from hybriddp.params import Budget
 from hybriddp.rounding import rounded_up
+from hybriddp.zealous import ZealousMechanism
 from tasks.blocklist import blocked_queries, read_blocklist
 from tasks.manifest import Content, Words, guarantees_of, version_of, words_of
 from tasks.manifest_form import FIRST_SCHEMA, SCHEMA_VERSION
-from tasks.measurements import load_measurement
+from tasks.measured import load_measurement
+from tasks.policy import DELTA_UNITS, EPSILON_UNITS
 from tasks.quality import Verdict, judge
 from tasks.release_files import jsonl_bytes, parquet_bytes
-from tasks.run import Release
-from tasks.zealous import mechanism_for
-from tasks.zealous_label import write_label
-from tasks.zealous_request import ITEM_COLUMNS, HistogramSettings
 
-SETTINGS = HistogramSettings
+if TYPE_CHECKING:  # verifying needs no request, and they take long to import
+    from tasks.run import Release
+    from tasks.zealous_request import HistogramSettings
+from tasks.groups import ITEM_COLUMNS
+from tasks.zealous_label import write_label
+
 Tables = Mapping[str, pa.Table]
 
 # How often a published count may be further from the truth than the margin that is stated.
@@ -27,7 +32,7 @@ _MARGIN_LEVEL = 0.05
 _MEASURED, CONTRIBUTORS = "users", "contributors"
 
 
-def listed_queries(release: Release) -> set[str]:
+def listed_queries(release: "Release") -> set[str]:
     """Return every text that would be published if none were blocked."""
     measured = {kind: load_measurement(release, kind) for kind in kinds_of(release)}
     return {
@@ -39,12 +44,12 @@ def listed_queries(release: Release) -> set[str]:
     }
 
 
-def blocked(release: Release, settings: HistogramSettings) -> list[str]:
+def blocked(release: "Release", settings: "HistogramSettings") -> list[str]:
     """Return the measured texts that are not to be published."""
     return sorted(blocked_queries(release, settings.blocklist, listed_queries))
 
 
-def kinds_of(release: Release) -> Sequence[str]:
+def kinds_of(release: "Release") -> Sequence[str]:
     """Return the histograms of a release, in the order of their draws."""
     kinds: Sequence[str] = release.reservation["parameters"]["histograms"]
     return kinds
@@ -84,7 +89,7 @@ def build_table(
 
 
 def tables_of(
-    release: Release, hidden: frozenset[str], version: int = SCHEMA_VERSION
+    release: "Release", hidden: frozenset[str], version: int = SCHEMA_VERSION
 ) -> dict[str, pa.Table]:
     """Build every published histogram, from the measurements."""
     return {
@@ -101,7 +106,7 @@ def files_of(tables: Tables) -> dict[str, bytes]:
     return files
 
 
-def content(release: Release, publication: Mapping[str, Any]) -> Content:
+def content(release: "Release", publication: Mapping[str, Any]) -> Content:
     """Build the files of a publication, and say what is in them."""
     reserved = release.reservation
     version = version_of(publication)
@@ -144,17 +149,17 @@ def describe(
     return described
 
 
-def label(release: Release, facts: Mapping[str, Any]) -> str:
+def label(release: "Release", facts: Mapping[str, Any]) -> str:
     """Say in plain words what was promised."""
     return write_label(facts)
 
 
-def preview(release: Release, settings: HistogramSettings) -> dict[str, pa.Table]:
+def preview(release: "Release", settings: "HistogramSettings") -> dict[str, pa.Table]:
     """Build the tables as they would be published, by name."""
     return tables_of(release, frozenset(blocked(release, settings)))
 
 
-def judge_release(release: Release, settings: HistogramSettings) -> Verdict:
+def judge_release(release: "Release", settings: "HistogramSettings") -> Verdict:
     """Judge the tables as they would be published; raise GateRefused."""
     hidden = frozenset(blocked(release, settings))
     tables = tables_of(release, hidden)
@@ -196,3 +201,19 @@ def judged_facts(
             for kind in tables
         ),
     }
+
+
+def mechanism_for(
+    parameters: Mapping[str, Any], groups: Mapping[str, Mapping[str, Any]], kind: str
+) -> ZealousMechanism:
+    """Rebuild a mechanism from public facts: parameters, and what each group paid."""
+    terms = groups[kind]
+    return ZealousMechanism.for_budget(
+        Budget(
+            Fraction(terms["epsilon_nano"], EPSILON_UNITS),
+            Fraction(terms["delta_atto"], DELTA_UNITS),
+        ),
+        parameters["relaxation"],
+        parameters["items_per_user"],
+        terms["members"],
+    )

@@ -1,7 +1,6 @@
 """What an operator asks of a release of histograms (ZEALOUS)."""
 
 from collections.abc import Mapping
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,11 +9,11 @@ from pydantic import Field, model_validator
 from hybriddp.events import INDISTINGUISHABLE
 from hybriddp.normalise import NORMALISATION
 from hybriddp.params import MAX_EPSILON, Budget, exact
-from hybriddp.search_log import CLICKS, ITEM_KINDS, KEYWORDS, PAIRS, QUERIES
+from hybriddp.search_log import ITEM_KINDS, PAIRS
 from tasks.log_request import Form, Name, SearchRequest, picked
-from tasks.policy import DELTA_UNITS, EPSILON_UNITS
+from tasks.prices import part_of
+from tasks.strategies import ZEALOUS
 
-STRATEGY = "zealous"
 # Raise it whenever a mechanism's law or the meaning of a measurement changes.
 MECHANISM_VERSION = "zealous-1"
 
@@ -89,7 +88,7 @@ class ZealousRequest(SearchRequest, HistogramSettings):
     def measurement_parameters(self) -> dict[str, Any]:
         """Return everything that decides what is measured, as exact text."""
         return {
-            "strategy": STRATEGY,
+            "strategy": ZEALOUS,
             "mechanism_version": MECHANISM_VERSION,
             "normalisation": NORMALISATION,
             "epsilon": str(exact(self.epsilon, "epsilon")),
@@ -109,20 +108,3 @@ class ZealousRequest(SearchRequest, HistogramSettings):
         if self.roster is not None:
             return "roster"
         return "column" if self.columns.optin is not None else "everybody in the log"
-
-
-def part_of(whole: Budget, n_parts: int) -> Budget:
-    """Return one of equal parts of a budget, in whole units of the ledger: their sum fits."""
-    return Budget(
-        Fraction(int(whole.epsilon * EPSILON_UNITS / n_parts), EPSILON_UNITS),
-        Fraction(int(whole.delta * DELTA_UNITS / n_parts), DELTA_UNITS),
-    )
-
-
-# What the two columns of an item mean, and what its file calls them.
-ITEM_COLUMNS = {
-    KEYWORDS: ("keyword",),
-    QUERIES: ("query",),
-    PAIRS: ("query", "next_query"),
-    CLICKS: ("query", "url"),
-}

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tasks.keys import read_public_key
 from tasks.kmeans import KMeansRun, identify
 from tasks.kmeans_steps import run_kmeans
+from tasks.signatures import read_public_key
 from tests.clusters.support import request_for, write_points
 from tests.homes import new_home
 from tests.release.conftest import fast_folder, home, root  # noqa: F401 - fixtures

@@ -5,11 +5,11 @@ import json
 import pytest
 from pydantic import ValidationError
 
+from tasks.clusters import mechanism_of
 from tasks.draws import leave_working_copy
 from tasks.engine import open_warehouse
 from tasks.groups import ANSWERS, POINTS
 from tasks.kmeans import identify
-from tasks.kmeans_request import mechanism_of
 from tasks.kmeans_steps import run_kmeans
 from tasks.ledger_rules import Kind
 from tasks.number_log import choose_people, cohort_values, ingest

@@ -5,9 +5,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.checks import VerificationFailed
+from tasks.groups import MEASUREMENT_FILES as FILES
 from tasks.kmeans_label import write_label
-from tasks.measurements import FILES
 from tasks.verify import verify_publication, verify_release
+from tests.imports import require_light_verification
 from tests.publish.hostile import campaign
 from tests.publish.spoiling import Publisher, require_every_change_to_be_seen
 
@@ -26,6 +27,10 @@ def test_honest_release_passes_with_its_measurements(run, folder, key):
     checks = verify_publication(run.home, folder, key)
     assert len(checks) == 8
     assert checks[-1].name == "recomputed"
+
+
+def test_verifying_imports_nothing_that_takes_long(run, folder):
+    require_light_verification(run.home, folder)
 
 
 @pytest.mark.parametrize("name", PUBLIC)

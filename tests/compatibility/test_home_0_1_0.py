@@ -10,7 +10,6 @@ from types import SimpleNamespace
 import pytest
 
 from tasks.home import Home
-from tasks.keys import read_public_key
 from tasks.kmeans import identify as identify_clusters
 from tasks.kmeans_request import KMeansRequest
 from tasks.kmeans_steps import run_kmeans
@@ -24,6 +23,7 @@ from tasks.refusals import BudgetRefused
 from tasks.reprocess import ReprocessRequest, run_reprocess
 from tasks.request import ReleaseRequest
 from tasks.run import identify
+from tasks.signatures import read_public_key
 from tasks.steps import run_release
 from tasks.verify import VerificationFailed, own_measurements, verify_release
 from tasks.zealous import identify as identify_histograms

@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.home import Home
-from tasks.keys import read_public_key
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Kind
 from tasks.shelf import read_rows
+from tasks.signatures import read_public_key
 from tasks.verify import verify_release
 from tests.flow.conftest import blocklist_of, run_command, states_of_tasks, wait_until
 from tests.flow.logs import BLOCKED, SECRETS, write_searches

@@ -14,11 +14,12 @@ from tasks.doctor import examine
 from tasks.founding import founding, id_form_of
 from tasks.home import Home
 from tasks.ids import FIRST_FORM, NEWEST_FORM
-from tasks.keys import PURPOSES, KeyProblem, Keyring, make_home, make_keys, open_for_writing
+from tasks.keys import PURPOSES, Keyring, make_home, make_keys, open_for_writing
 from tasks.ledger import Ledger, LedgerCorrupt
 from tasks.ledger_check import check_ledger
 from tasks.ledger_rules import Kind
 from tasks.overview import balance, set_membership
+from tasks.signatures import KeyProblem
 from tests.homes import new_home
 from tests.release.support import reserve_groups
 

@@ -11,12 +11,11 @@ import pytest
 from hybriddp.headlist import HeadListMechanism
 from tasks.ledger import IllegalStep, Ledger, LedgerCorrupt
 from tasks.ledger_check import check_ledger
-from tasks.ledger_rules import Kind
+from tasks.ledger_rules import Kind, live_reservations
 from tasks.measurements import _start, draw_once
 from tasks.policy import Charge, Policy, current_policy, set_policy
 from tasks.refusals import BudgetRefused
 from tasks.reserve import void_reservation
-from tasks.run import live_reservations
 from tests.homes import new_home, steps_of
 from tests.ledger.clocks import Clock
 from tests.release.support import reserve_groups

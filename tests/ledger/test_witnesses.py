@@ -13,12 +13,13 @@ from hybriddp.headlist import HeadListMechanism
 from hybriddp.params import Budget
 from tasks.draws import draw_head_list
 from tasks.groups import ALL_GROUPS
+from tasks.groups import MEASUREMENT_FILES as FILES
 from tasks.ledger import Ledger, LedgerCorrupt
 from tasks.ledger_chain import Chain
 from tasks.ledger_check import check_ledger
 from tasks.ledger_rules import Kind
 from tasks.left_out import settle_list
-from tasks.measurements import FILES, draw_once
+from tasks.measurements import draw_once
 from tasks.policy import Policy
 from tasks.publish import withhold
 from tasks.request import ReleaseRequest

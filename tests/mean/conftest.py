@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tasks.keys import read_public_key
 from tasks.mean import MeanRun, identify
 from tasks.mean_steps import run_mean
+from tasks.signatures import read_public_key
 from tests.homes import new_home
 from tests.mean.support import request_for, usual_people, usual_rows, write_numbers, write_roster
 from tests.release.conftest import fast_folder, home, root  # noqa: F401 - fixtures

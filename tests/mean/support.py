@@ -9,7 +9,7 @@ from tasks.groups import NUMBERS, SUMS
 from tasks.home import Home
 from tasks.mean import MeanRun, identify
 from tasks.mean_request import MeanRequest
-from tasks.measurements import load_measurement
+from tasks.measured import load_measurement
 from tasks.number_log import choose_people, cohort_values, ingest
 from tasks.reserve import reserve
 from tasks.run import Release

@@ -8,13 +8,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tasks.groups import MEASUREMENT_FILES as FILES
 from tasks.groups import NUMBERS, SUMS
 from tasks.ledger_rules import Kind
 from tasks.mean import identify
 from tasks.mean_estimates import MeanLaws, ballot_of, estimate_means
 from tasks.mean_product import build_table
 from tasks.mean_steps import run_mean
-from tasks.measurements import FILES
 from tasks.reprocess import ReprocessRequest, run_reprocess
 from tasks.shelf import read_rows
 from tests.homes import new_home

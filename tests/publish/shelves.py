@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 
 from tasks.home import Home
-from tasks.keys import read_public_key
 from tasks.ledger_rules import Entry, Kind
 from tasks.log_request import LogColumns
 from tasks.request import ReleaseRequest
 from tasks.run import Run, identify
+from tasks.signatures import read_public_key
 from tasks.steps import run_release
 from tests.release.support import request_for
 

@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 from flows.cli import app
 from tasks import reading
 from tasks.checks import VerificationFailed
-from tasks.keys import KeyProblem, read_public_key
 from tasks.log_files import BadInput
 from tasks.reading import Unreadable, read_file
 from tasks.shelf import look_up, newest_folder
+from tasks.signatures import KeyProblem, read_public_key
 from tasks.verify import verify_release
 from tests.publish.hostile import campaign
 from tests.publish.spoiling import Publisher

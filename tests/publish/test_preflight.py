@@ -9,7 +9,6 @@ import pytest
 import tasks.preflight
 from hybriddp.errors import InvalidParameter
 from tasks import orchestrated, quality, steps
-from tasks.keys import KeyProblem
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Kind
 from tasks.log_files import BadInput
@@ -18,6 +17,7 @@ from tasks.preflight import check_inputs, needed_bytes
 from tasks.quality import GateRefused
 from tasks.reserve import void_reservation
 from tasks.run import identify
+from tasks.signatures import KeyProblem
 from tests.clusters import support as clusters
 from tests.homes import new_home
 from tests.mean import support as means

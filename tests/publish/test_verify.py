@@ -9,13 +9,15 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tasks.checks import VerificationFailed
-from tasks.keys import Keyring, read_public_key
+from tasks.keys import Keyring
 from tasks.label import write_label
 from tasks.manifest import manifest_bytes, signed_bytes
 from tasks.reprocess import ReprocessRequest, run_reprocess
+from tasks.signatures import read_public_key
 from tasks.verify import verify_release
 from tasks.withdraw import withdraw
 from tests.homes import new_home
+from tests.imports import HEAVY, imported_by, require_light_verification
 from tests.publish.spoiling import Publisher, require_every_change_to_be_seen
 
 FILES = [
@@ -40,6 +42,15 @@ def test_published_release_is_what_the_measurements_give(run, folder, key):
     total = sum(row["probability"] for row in rows)
     total += sum(masses["query_wildcards"].values()) + masses["other_records"]
     assert total == pytest.approx(1, abs=1e-5)
+
+
+def test_verifying_imports_nothing_that_takes_long(run, folder):
+    require_light_verification(run.home, folder)
+
+
+def test_ledger_show_imports_nothing_that_takes_long(run):
+    heavy = HEAVY | {"opendp", "polars", "pyarrow.compute", "scipy", "tasks.log_request"}
+    assert imported_by("ledger", "show", "--home", run.home.root, heavy=heavy) == "[]"
 
 
 @pytest.mark.parametrize("name", FILES)

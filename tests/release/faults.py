@@ -38,7 +38,6 @@ from hybriddp.zealous import ZealousMechanism
 from tasks.engine import DuckDBEngine
 from tasks.groups import CLIENTS, HEADLIST, HISTOGRAM
 from tasks.home import Home
-from tasks.keys import read_public_key
 from tasks.kmeans_request import KMeansRequest
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Entry, Kind
@@ -47,6 +46,7 @@ from tasks.mean_request import MeanRequest
 from tasks.measurements import draw_once
 from tasks.request import ReleaseRequest
 from tasks.run import LogRun, Run, identify
+from tasks.signatures import read_public_key
 from tasks.verify import verify_release
 from tasks.zealous_request import ZealousRequest
 from tests.homes import new_home

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tasks.cohorts import account_of
+from tasks.accounts import account_of
 from tasks.draws import draw_head_list
 from tasks.engine import open_memory
 from tasks.home import Home

@@ -23,10 +23,10 @@ from tasks import artifacts, collection, draws, steps
 from tasks.checks import VerificationFailed
 from tasks.groups import CLIENTS, HISTOGRAM
 from tasks.home import Home
-from tasks.keys import read_public_key
 from tasks.ledger import Ledger, LedgerCorrupt
 from tasks.ledger_rules import Kind
-from tasks.left_out import LEFT_OUT_FILE, seal_list, settle_list
+from tasks.left_out import seal_list, settle_list
+from tasks.left_out_file import LEFT_OUT_FILE
 from tasks.log_files import BadInput
 from tasks.policy import Policy, current_policy, set_policy
 from tasks.policy_change import price_of_change
@@ -36,6 +36,7 @@ from tasks.quality import GateRefused
 from tasks.refusals import BudgetRefused
 from tasks.request import ReleaseRequest
 from tasks.run import identify, release_id_of
+from tasks.signatures import read_public_key
 from tasks.steps import run_release
 from tasks.verify import verify_publication
 from tests.homes import new_home

@@ -19,10 +19,10 @@ import pytest
 
 from tasks.groups import GROUPS
 from tasks.home import Home
-from tasks.keys import read_public_key
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Entry, Kind
 from tasks.shelf import published_heads
+from tasks.signatures import read_public_key
 from tasks.verify import verify_release
 from tests.homes import new_home
 from tests.release.faults import read_lines, run_child, run_to_the_end, run_until

@@ -21,15 +21,16 @@ from hybriddp.params import Budget
 from hybriddp.response import TwoStageResponse
 from hybriddp.subset import SubsetResponse
 from tasks.groups import CLIENTS
+from tasks.groups import MEASUREMENT_FILES as FILES
 from tasks.home import Home
-from tasks.keys import read_public_key
 from tasks.ledger_rules import Kind
 from tasks.log_files import BadInput
-from tasks.measurements import FILES, measurement_path
+from tasks.measured import measurement_path
 from tasks.processing import published_listing
 from tasks.quality import GateRefused
 from tasks.reports import Tally, read_reports
 from tasks.run import Release, identify
+from tasks.signatures import read_public_key
 from tasks.steps import run_release
 from tests.homes import new_home
 from tests.release.faults import run_child

@@ -11,12 +11,12 @@ import pytest
 from hybriddp.errors import InvalidParameter
 from tasks.engine import open_memory, open_warehouse
 from tasks.home import Home
-from tasks.keys import read_public_key
 from tasks.log_files import BadInput
 from tasks.overview import balance, runway
 from tasks.plain_paths import plain_path
 from tasks.processing import trim_head_list
 from tasks.run import identify, log_source
+from tasks.signatures import read_public_key
 from tasks.steps import run_release
 from tasks.verify import verify_publication
 from tests.homes import new_home, steps_of

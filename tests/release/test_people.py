@@ -2,7 +2,8 @@
 
 import pytest
 
-from tasks.cohorts import account_of, choose_cohorts
+from tasks.accounts import account_of
+from tasks.cohorts import choose_cohorts
 from tasks.engine import open_warehouse
 from tasks.ingest import ingest
 from tasks.keys import Keyring, make_keys

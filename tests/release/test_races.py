@@ -6,10 +6,11 @@ from collections import Counter
 import pytest
 
 from tasks.home import Home
-from tasks.keys import KeyProblem, make_keys
+from tasks.keys import make_keys
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Kind
 from tasks.policy import Charge, Policy, set_policy
+from tasks.signatures import KeyProblem
 from tests.release.faults import (
     CHILDREN,
     draw_together,

@@ -9,9 +9,9 @@ from hybriddp.local import ClientMechanism
 from hybriddp.local_subset import SubsetMechanism
 from hybriddp.optin import HistogramMechanism
 from tasks.groups import GROUPS
+from tasks.groups import MEASUREMENT_FILES as FILES
 from tasks.ledger import Ledger, LedgerCorrupt
 from tasks.ledger_rules import Kind
-from tasks.measurements import FILES
 from tasks.publish import revise
 from tasks.refusals import BadInput, BudgetRefused
 from tasks.reprocess import ReprocessRequest, run_reprocess

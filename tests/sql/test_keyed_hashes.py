@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.cohorts import account_of, assign_groups
+from tasks.accounts import account_of
+from tasks.cohorts import assign_groups
 from tasks.engine import DuckDBEngine
 from tasks.keys import Keyring, make_keys
 from tasks.request import ReleaseRequest

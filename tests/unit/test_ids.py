@@ -10,17 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybriddp.errors import InvalidParameter
-from tasks.cohorts import account_of, keyed_accounts
+from tasks.accounts import account_of
+from tasks.cohorts import keyed_accounts
 from tasks.engine import DuckDBEngine
 from tasks.file_sql import DELIMITERS, FIELDS, QUOTES
+from tasks.folded_ids import folded, with_folded_ids
 from tasks.ids import (
     FIRST_FORM,
     NEWEST_FORM,
     canonical,
-    folded,
     id_form_of,
     in_sql,
-    with_folded_ids,
 )
 from tasks.keys import Keyring
 from tasks.ledger import Ledger

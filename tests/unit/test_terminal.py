@@ -13,6 +13,7 @@ import pytest
 from flows.cli import app
 from flows.terminal import Console, Table, confirm, harmless
 from tasks.refusals import BadInput
+from tests.imports import LIGHT, imported_by
 from tests.repository import ROOT
 
 HOSTILE = "[/b] \x1b[31mred\x1b]0;title\x07 \x9b2J \u202eevil\u2066 \u2028next \ud800 [link=x]y[/]"
@@ -130,29 +131,6 @@ def test_wrong_command_lines_are_explained_in_our_words(arguments, words):
     assert words in failure["message"]
     assert "Input should" not in done.output
     assert "Error:" in done.stderr
-
-
-# What each command may not import: it would be most of the time that it takes.
-HEAVY = {"prefect", "great_expectations", "matplotlib", "pandas", "scipy.stats", "dp_accounting"}
-LIGHT = HEAVY | {"numpy", "pyarrow", "polars", "duckdb", "opendp", "scipy"}
-IMPORTED = """
-import atexit, sys
-heavy = {heavy!r}
-atexit.register(lambda: print(sorted(m for m in heavy if sys.modules.get(m)), file=sys.stderr))
-sys.argv = ["hybriddp", *{arguments!r}]
-from flows.__main__ import main
-main()
-"""
-
-
-def imported_by(*arguments: object, heavy: set[str]) -> str:
-    code = IMPORTED.format(heavy=sorted(heavy), arguments=[str(one) for one in arguments])
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120,
-        check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stderr.strip().splitlines()[-1]
 
 
 def test_help_and_search_import_nothing_that_takes_long(tmp_path):

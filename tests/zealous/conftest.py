@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.keys import read_public_key
+from tasks.signatures import read_public_key
 from tasks.zealous import ZealousRun, identify
 from tasks.zealous_steps import run_zealous
 from tests.homes import new_home

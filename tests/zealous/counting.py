@@ -13,7 +13,7 @@ import pytest
 import tasks.contributions
 import tasks.zealous
 from hybriddp.search_log import CLICKS, ITEM_KINDS, KEYWORDS, PAIRS
-from tasks.cohorts import account_of
+from tasks.accounts import account_of
 from tasks.contributions import Vocabulary, pick_items
 from tasks.engine import DuckDBEngine
 from tasks.ingest import load_searches

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hybriddp.params import exact
 from hybriddp.search_log import ITEM_KINDS
-from tasks.cohorts import account_of
+from tasks.accounts import account_of
 from tasks.keys import Keyring, make_keys
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Kind

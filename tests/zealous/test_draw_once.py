@@ -11,13 +11,14 @@ import tasks.zealous
 from hybriddp.search_log import ITEM_KINDS
 from hybriddp.zealous import ZealousMechanism
 from tasks.engine import DuckDBEngine
-from tasks.keys import make_keys, read_public_key
+from tasks.groups import MEASUREMENT_FILES as FILES
+from tasks.keys import make_keys
 from tasks.ledger import Ledger, LedgerCorrupt
 from tasks.ledger_rules import Kind
-from tasks.measurements import FILES
 from tasks.policy import Charge
 from tasks.refusals import BudgetRefused
 from tasks.run import release_id_of
+from tasks.signatures import read_public_key
 from tasks.verify import verify_release
 from tasks.zealous import identify
 from tasks.zealous_steps import run_zealous

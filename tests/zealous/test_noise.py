@@ -15,7 +15,7 @@ from hybriddp.zealous import ZealousMechanism
 from tasks.events import from_json
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Kind
-from tasks.measurements import load_measurement
+from tasks.measured import load_measurement
 from tasks.policy import DELTA_UNITS, EPSILON_UNITS, Charge, Policy, set_policy
 from tasks.zealous import draw_histogram
 from tests.stats import ALPHA, law_p_value

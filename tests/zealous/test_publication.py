@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from hybriddp.errors import InvalidParameter
 from hybriddp.search_log import ITEM_KINDS
 from tasks.checks import VerificationFailed
-from tasks.keys import read_public_key
 from tasks.ledger_rules import Kind
-from tasks.measurements import load_measurement
+from tasks.measured import load_measurement
 from tasks.publication import publication_files
 from tasks.refusals import BadInput, BudgetRefused
 from tasks.reprocess import ReprocessRequest, run_reprocess
 from tasks.shelf import newest_folder
+from tasks.signatures import read_public_key
 from tasks.verify import verify_release
 from tasks.withdraw import withdraw
 from tasks.zealous import identify, mechanism_of

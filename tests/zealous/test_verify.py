@@ -5,10 +5,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from hybriddp.search_log import ITEM_KINDS
 from tasks.checks import VerificationFailed
-from tasks.measurements import FILES
+from tasks.groups import MEASUREMENT_FILES as FILES
 from tasks.verify import verify_publication, verify_release
 from tasks.zealous_label import write_label
 from tasks.zealous_product import describe
+from tests.imports import require_light_verification
 from tests.publish.hostile import campaign
 from tests.publish.spoiling import Publisher, require_every_change_to_be_seen
 
@@ -24,6 +25,10 @@ def test_an_honest_release_passes_with_and_without_its_measurements(run, folder,
     assert manifest["parameters"]["relaxation"] == "probabilistic"
     assert "recomputed" not in [check.name for check in verify_release(folder, key)[1]]
     assert verify_publication(run.home, folder, key) == checks
+
+
+def test_verifying_imports_nothing_that_takes_long(run, folder):
+    require_light_verification(run.home, folder)
 
 
 @pytest.mark.parametrize("name", PUBLIC)
