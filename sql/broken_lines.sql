@@ -40,6 +40,7 @@ select
     line,
     reason,
     case
+        when strlen(trim(person, ' ')) > $max_id_bytes then null
         when regexp_full_match(person, '[!-~]([ -~]*[!-~])?') then person  -- printable ASCII
         else canonical_id(person, $id_form)
     end as person

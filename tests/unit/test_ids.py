@@ -134,6 +134,15 @@ def test_a_line_that_cannot_be_read_names_whom_it_would_name(dialect, end, form,
     assert [row["person"] for row in broken] == [*twice, good[-1]]
 
 
+def test_an_id_names_somebody_up_to_a_thousand_bytes_as_it_is_written():
+    """An accent takes two bytes; and what a longer one is in Unicode's forms is never computed."""
+    marks, hours = "\u0301\u0323", 1_000_000
+    fitting = ["x" * 1_000, f"  {'x' * 1_000} ", "\u00e9" * 500, "a" + marks * 249]
+    longer = ["x" * 1_001, "x" + "\u00e9" * 500, "a" + marks * 250, "a" + marks * hours]
+    expected = [*map(canonical, fitting), *[None] * len(longer)]
+    assert in_duckdb([*fitting, *longer], NEWEST_FORM) == [expected] * 3
+
+
 @given(TEXTS | st.text())
 def test_canonical_ids_stay_what_they_are(text):
     once = canonical(text)

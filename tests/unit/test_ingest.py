@@ -291,6 +291,16 @@ def test_row_of_nobody_is_bad_and_makes_no_member(make_run, plain):
     assert (records(run), group_sizes(run)) == plain
 
 
+def test_row_of_an_endless_id_is_bad_and_makes_no_member(make_run, plain):
+    """Broken or not, so that what is typed behind it decides nothing."""
+    endless = ("a" + "\u0301\u0323" * 100_000).encode()
+    bad = [bad_line(endless, query, TIME, "1", "http://a") for query in ("news", b"\xff")]
+    run = up_to_the_charge(make_run({"log.tsv": LOG + b"".join(bad)}, max_bad_row_share=0.1))
+    reasons = sorted(row["reason"] for row in rows_of(run, "rejects"))
+    assert reasons == ["id too long", "invalid encoding"]
+    assert (records(run), group_sizes(run)) == plain
+
+
 def test_empty_query_is_left_out_and_is_not_bad(make_run, plain):
     log = LOG + bad_line(b"newcomer", "", TIME, "1", "http://a")
     run = up_to_the_charge(make_run({"log.tsv": log}, max_bad_row_share=0))
@@ -441,6 +451,12 @@ OPEN_QUOTE = csv_text(ROWS).replace(b"100,no click", b'100,"no click')
             {"roster": "roster.csv"},
             "roster.csv, near line 3",
             id="broken roster",
+        ),
+        pytest.param(
+            {"log.tsv": LOG, "roster.csv": b"person,optin\n100,1\n" + b"1" * 1_001 + b",1\n"},
+            {"roster": "roster.csv"},
+            "roster.csv, row 2: the person's id is longer than 1,000 bytes",
+            id="endless id in the roster",
         ),
         pytest.param(
             {"log.tsv": LOG, "roster.tsv": b"person\toptin\n100\t1\r101\t1\n"},
