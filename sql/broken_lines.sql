@@ -7,10 +7,16 @@ with named as (
         file_id,
         line,
         lower(min(cast(error_type as varchar))) as reason,
-        -- $field matches one column with the delimiter behind it.
+        -- $field matches the first column with the delimiter behind it. The reader leaves ends of
+        -- other lines in front of a line: the half of a CRLF, and empty lines.
         case
             when $is_person_first
-                then trim(regexp_extract_all(any_value(csv_line) || $delimiter, $field, 1)[1], ' ')
+                then trim(
+                    regexp_extract(
+                        ltrim(any_value(csv_line), chr(13) || chr(10)) || $delimiter, $field, 1
+                    ),
+                    ' '
+                )
         end as field
     from raw_log_errors
     group by file_id, line
@@ -34,6 +40,7 @@ select
     line,
     reason,
     case
+        when strlen(trim(person, ' ')) > $max_id_bytes then null
         when regexp_full_match(person, '[!-~]([ -~]*[!-~])?') then person  -- printable ASCII
         else canonical_id(person, $id_form)
     end as person

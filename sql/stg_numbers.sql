@@ -7,6 +7,7 @@
 with cleaned as (
     select
         case
+            when strlen(trim(person, ' ')) > $max_id_bytes then null
             when regexp_full_match(person, '[!-~]([ -~]*[!-~])?') then person  -- printable ASCII
             else canonical_id(person, $id_form)
         end as person,
@@ -17,6 +18,7 @@ with cleaned as (
             else try_cast(searched_at as timestamptz) at time zone 'UTC'
         end as searched_at,
         searched_at is not null as has_time,
+        strlen(trim(person, ' ')) > $max_id_bytes as has_long_id,
         list_transform(numbers, lambda number: nullif(trim(number), '')) as texts
     from raw_log
 ),
@@ -58,6 +60,7 @@ select
     ) end as units,
     case
         when is_outside then 'outside the epoch'
+        when has_long_id then 'id too long'
         when coalesce(person, '') = '' then 'no person'
         when contains(person, chr(0)) then 'zero byte'
         when $needs_time and not has_time then 'no time'

@@ -4,6 +4,7 @@
 with typed as (
     select
         case
+            when strlen(trim(person, ' ')) > $max_id_bytes then null
             when regexp_full_match(person, '[!-~]([ -~]*[!-~])?') then person  -- printable ASCII
             else canonical_id(person, $id_form)
         end as person,
@@ -15,7 +16,8 @@ with typed as (
         end as searched_at,
         nullif(trim(url), '') as url,
         optin,
-        searched_at is not null as has_time
+        searched_at is not null as has_time,
+        strlen(trim(person, ' ')) > $max_id_bytes as has_long_id
     from raw_log
 ),
 
@@ -46,6 +48,7 @@ select
     case when not is_outside then optin end as optin,
     case
         when is_outside then 'outside the epoch'
+        when has_long_id then 'id too long'
         when coalesce(person, '') = '' then 'no person'
         when contains(concat(person, query, url), chr(0)) then 'zero byte'
         when strlen(query) > $max_bytes or strlen(url) > $max_bytes then 'too long'

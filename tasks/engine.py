@@ -22,6 +22,7 @@ from hybriddp.errors import HybridDPError
 from tasks.file_sql import paths_of, quoted, reader_of, text_of
 from tasks.ids import canonical_ids
 from tasks.machine import machine_fault_in
+from tasks.parquet_times import batches_of_near_times, has_far_times
 from tasks.plain_paths import plain_path, require_plain_folder
 from tasks.working_copies import hold, remove
 
@@ -109,6 +110,9 @@ class DuckDBEngine:
         )
         reader = reader_of(source, f"{name}_errors")
         with _silent(name):
+            if has_far_times(source, columns.values()):
+                reader = f"{name}_batches"
+                self._connection.register(reader, batches_of_near_times(source, columns.values()))
             self._connection.execute(
                 f"create or replace temp view {name} as select {selected} from {reader}"
             )

@@ -14,8 +14,8 @@ _MAX_LINE_BYTES = 4_000_000
 DELIMITERS = {"tsv": "\t", "csv": ","}
 # AOL's format knows no quotes: one in a query is a character like any other.
 QUOTES = {"tsv": "", "csv": '"'}
-# One column of a line, with the delimiter behind it.
-FIELDS = {"tsv": "([^\t]*)\t", "csv": '("(?:[^"]|"")*"|[^,]*),'}
+# The first column of a line, with the delimiter behind it; the reader takes no space around quotes.
+FIELDS = {"tsv": "^([^\t]*)\t", "csv": '^ *("(?:[^"]|"")*"|[^,]*) *,'}
 
 
 def reader_of(source: "Source", errors: str) -> str:

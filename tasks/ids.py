@@ -7,6 +7,9 @@ one gets a new name, and a ledger keeps the form that it began with. Forms:
   otherwise: case, inner spaces and leading zeros tell people apart.
 - `trim-1`: what version 0.1.0 did: Unicode's space separators trimmed, and nothing else.
 
+An id of more than 1,000 bytes, as it is written, names nobody: its rows are bad, and a roster with
+one is refused.
+
 Spellings that are most likely one human (`142` and `0142`) stay two ids. `tasks.folded_ids` finds
 them, and the gate on the raw log refuses them.
 """
@@ -18,6 +21,10 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from hybriddp.errors import require
+
+# As written, without spaces around it. A longer id names nobody: Unicode's forms take a time that
+# grows with the square of an id, so one person could stop everybody's release.
+MAX_ID_BYTES = 1_000
 
 NEWEST_FORM = "nfc-trim-2"
 FIRST_FORM = "trim-1"
@@ -60,13 +67,13 @@ def canonical(text: str, form: str = NEWEST_FORM) -> str:
     return text.strip(_TRIMMED[form])
 
 
-def in_sql(form: str) -> dict[str, str]:
+def in_sql(form: str) -> dict[str, Any]:
     """Return the parameters of the SQL that makes ids canonical.
 
     Printable ASCII, nearly everything, is canonical in every form if no space is around it: SQL
     sees that. Other ids go through `canonical` itself.
     """
-    return {"id_form": form}
+    return {"id_form": form, "max_id_bytes": MAX_ID_BYTES}
 
 
 def canonical_ids(texts: pa.Array, forms: pa.Array) -> pa.Array:

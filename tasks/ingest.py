@@ -13,7 +13,7 @@ from tasks.engine import DuckDBEngine, EngineFailed, OutOfSpace, open_warehouse
 from tasks.file_sql import DELIMITERS, FIELDS, QUOTES
 from tasks.folded_ids import with_folded_ids
 from tasks.home import write_whole
-from tasks.ids import id_form_of, in_sql
+from tasks.ids import MAX_ID_BYTES, id_form_of, in_sql
 from tasks.judgements import judged_reading, record_judgement
 from tasks.log_files import BadInput, Source
 from tasks.quality import GateRefused, Verdict, judge
@@ -97,7 +97,7 @@ def load_log(
     engine.map("named_ids", with_folded_ids, "folded_ids")
 
 
-def load_members(engine: DuckDBEngine, run: LogRun, ids: Mapping[str, str]) -> None:
+def load_members(engine: DuckDBEngine, run: LogRun, ids: Mapping[str, Any]) -> None:
     """Fill `members` from the roster, else from the ids in the log."""
     roster = roster_source(run.request)
     if roster is None:
@@ -116,6 +116,12 @@ def load_members(engine: DuckDBEngine, run: LogRun, ids: Mapping[str, str]) -> N
                 "the roster does not have a person and an opt-in there, so somebody is missing. "
                 "Correct the line.",
             )
+    engine.step("long_roster_ids")
+    for found in engine.fetch("long_roster_ids").to_pylist():
+        raise BadInput(
+            f"{run.request.roster}, row {found['n_rows']}: the person's id is longer than "
+            f"{MAX_ID_BYTES:,} bytes, so somebody is missing. Correct the row."
+        )
     engine.step("members", sql="roster_members")
 
 

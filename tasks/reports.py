@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +29,7 @@ from tasks.run import Run
 
 # A report of the most cells that a device sends is far shorter.
 _MAX_LINE_BYTES = 1 << 20
+_TOO_LONG = b"too long"  # which is no JSON
 # As devices write it: other spellings of the same bytes would count one report twice.
 _NONCE = re.compile(r"[0-9a-f]{32}")
 
@@ -128,11 +129,20 @@ def _lines(path: Path) -> Iterator[bytes]:
             if not file.is_file():  # a pipe would never end
                 raise unreadable
             with file.open("rb") as opened:
-                while line := opened.readline(_MAX_LINE_BYTES):
-                    if line.strip():
-                        yield line
+                yield from _short_lines(opened)
     except OSError:
         raise unreadable from None
+
+
+def _short_lines(opened: BinaryIO) -> Iterator[bytes]:
+    """Read lines that are not blank; a longer one than reports are is one that says nothing."""
+    while line := opened.readline(_MAX_LINE_BYTES):
+        rest = line
+        while len(rest) == _MAX_LINE_BYTES and not rest.endswith(b"\n"):
+            # What follows is no line of its own: one device would send as many reports as it likes.
+            line, rest = _TOO_LONG, opened.readline(_MAX_LINE_BYTES)
+        if line.strip():
+            yield line
 
 
 def _parse(

@@ -1,5 +1,8 @@
 """Two files that differ in some people's bytes, and what the ingest makes of everybody else.
 
+Nobody else changes, and nobody comes or goes: whoever keeps their id stays one member, whatever
+they type behind it. (But without a roster, who has no row in the epoch any more is no member.)
+
 A line feed ends a line, and whoever may write one makes lines of their own, of any person: no
 reader of lines can tell. So a person's bytes may be anything but a line feed. A logger that lets
 line feeds through writes other people's rows itself.
@@ -34,7 +37,8 @@ N_WRITERS = 40
 # Of forty, how many are tried alone.
 _MOST_ALONE = 4
 WRITERS = [f"w{number:03}" for number in range(N_WRITERS)]
-# Each writer's rows stand between those of two people who change nothing.
+# Each writer's rows stand between those of two people who change nothing; in text files, one line
+# of each of those cannot be read.
 READERS = [f"r{number:03}" for number in range(N_WRITERS)]
 PEOPLE = [person for both in zip(WRITERS, READERS, strict=True) for person in both]
 SEARCH_COLUMNS = ("AnonID", "Query", "QueryTime", "ItemRank", "ClickURL", "optin")
@@ -130,7 +134,7 @@ class Layout:
 
 LAYOUTS = {
     "tsv": Layout(".tsv"),
-    "tsv-crlf-gzip": Layout(".tsv.gz", end=b"\r\n"),
+    "tsv-crlf-gzip": Layout(".tsv.gz", end=b"\r\n\r\n"),  # an empty line behind every line
     "csv": Layout(".csv", b","),
     "csv-quoted": Layout(".csv", b",", b"\r\n", is_quoted=True),
     "csv-gzip": Layout(".csv.gz", b","),
@@ -147,8 +151,6 @@ class Reader:
     plain: dict[str, Path] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._connection = duckdb.connect(config={"threads": 1})
-        self._engine = DuckDBEngine(self._connection)
         tsv = LAYOUTS["tsv"]
         for name, columns in (("searches", SEARCH_COLUMNS), ("numbers", NUMBER_COLUMNS)):
             self.plain[name] = tsv.write(self.folder, name, columns, rows_of(columns))
@@ -162,10 +164,8 @@ class Reader:
 
     def read_or_raise(self, kind: str, file: Path) -> dict[str, Any]:
         """Return everything of everybody."""
-        for name in ("raw_log_errors", "raw_roster_errors"):  # which readers add to
-            for part in ("", "_scans"):
-                self._connection.execute(f"drop table if exists {name}{part}")
-        return self._read(self._engine, kind, file)
+        with duckdb.connect(config={"threads": 1}) as connection:  # which knows no other file
+            return self._read(DuckDBEngine(connection), kind, file)
 
     def _read(self, engine: DuckDBEngine, kind: str, file: Path) -> dict[str, Any]:
         asked: dict[str, Any] = {"epoch": "2026-W46", "log": file, "columns": {"optin": "optin"}}
@@ -183,12 +183,14 @@ class Reader:
 
 def by_person(engine: DuckDBEngine, table: str) -> dict[str, list[str]]:
     """Return what a table says of each person."""
-    found: dict[str, list[str]] = {person: [] for person in PEOPLE}
+    found: dict[str, list[str]] = {}
     for row in engine.fetch(table).to_pylist():
-        found.get(row["person"], []).append(repr(row))
+        found.setdefault(row["person"], []).append(repr(row))
     return found
 
 
+# By person, their changed rows with the places of these.
+Tried = dict[str, dict[int, list[bytes]]]
 COLUMNS = {"searches": SEARCH_COLUMNS, "numbers": NUMBER_COLUMNS, "roster": ROSTER_COLUMNS}
 
 
@@ -206,6 +208,9 @@ class Trial:
     def __post_init__(self) -> None:
         self._columns = COLUMNS[self.kind]
         self._rows = rows_of(self._columns)
+        if self.kind != "roster" and self.layout.suffix != ".parquet":
+            for row in self._rows[1 : len(PEOPLE) : 2]:  # the readers' first turn
+                row[-1] += b"\xff"
         self._before = self._read({})
         assert self._before is not None
 
@@ -243,7 +248,7 @@ class Trial:
         has_quotes = self.layout.delimiter == b","
         return b"\r" in line or (has_quotes and any(f.count(b'"') % 2 for f in fields))
 
-    def _try_at_once(self, tried: dict[str, dict[int, list[bytes]]]) -> None:
+    def _try_at_once(self, tried: Tried) -> None:
         if not tried:
             return
         after = self._read(tried)
@@ -254,11 +259,22 @@ class Trial:
         self.n_refused += after is None
         if after is not None:
             self.n_read += len(tried)
+            self._require_same_members(after["members"], tried)
             for table, before in self._before.items():
                 for who in before.keys() - tried.keys():
-                    assert after[table][who] == before[who], (table, who, tried)
+                    assert after[table].get(who) == before[who], (table, who, tried)
 
-    def _read(self, tried: dict[str, dict[int, list[bytes]]]) -> dict[str, Any] | None:
+    def _require_same_members(self, members: dict[str, Any], tried: Tried) -> None:
+        """See that everybody is one member still, but for ids and times that were changed."""
+        new_ids = {row[0] for new in tried.values() for row in new.values()}
+        new_ids -= {person.encode() for person in PEOPLE}
+        assert len(members.keys() - {*PEOPLE}) <= len(new_ids), (members.keys(), tried)
+        for who in {*PEOPLE} - members.keys():
+            n_rows = sum(row[0] == who.encode() for row in self._rows)
+            assert len(tried.get(who, {})) == n_rows, (who, tried)
+            assert self.kind != "roster" or who.encode() not in {r[0] for r in tried[who].values()}
+
+    def _read(self, tried: Tried) -> dict[str, Any] | None:
         new = {i: row for rows in tried.values() for i, row in rows.items()}
         rows = [new.get(i, row) for i, row in enumerate(self._rows)]
         file = self.layout.write(self.reader.folder, "tried", self._columns, rows)

@@ -254,12 +254,24 @@ BAD = {
 def test_a_bad_report_is_counted_by_its_reason_and_left_out(tmp_path, reason):
     file = write_reports(tmp_path / "reports", "a" * 32, 70, BAD[reason])
     counts, tally = read_reports(file, "a" * 32, 7, 1)
-    # A line that is longer than any report is read, and counted, in two pieces.
-    n_bad = len(BAD[reason]) + (reason == "malformed")
+    n_bad = len(BAD[reason])
     expected = Tally(n_reports_read=70 + n_bad, n_accepted=70)
     setattr(expected, f"n_{reason}", n_bad)
     assert tally == expected
     assert counts.tolist() == [10] * 7
+
+
+def test_a_line_is_one_report_however_long_it_is(tmp_path):
+    """In pieces of a mebibyte, each of which would be a report."""
+    reports = [
+        json.dumps({"release_id": "a" * 32, "nonce": f"{i:032x}", "cells": [3]}).encode()
+        for i in range(4)
+    ]
+    stuffed = b"".join(report.ljust(1 << 20) for report in reports[:3])
+    (tmp_path / "reports").write_bytes(b"\n".join((stuffed, reports[3], stuffed)))
+    counts, tally = read_reports(tmp_path / "reports", "a" * 32, 7, 1)
+    assert tally == Tally(n_reports_read=3, n_accepted=1, n_malformed=2)
+    assert counts.sum() == 1
 
 
 def test_a_report_in_two_files_of_a_folder_counts_once(tmp_path):

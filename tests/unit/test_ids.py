@@ -25,6 +25,7 @@ from tasks.ids import (
 from tasks.keys import Keyring
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Kind
+from tasks.log_files import Source
 from tasks.overview import set_membership
 from tasks.request import ReleaseRequest
 from tasks.run import Run
@@ -39,6 +40,25 @@ ADVERSARIAL = [
 ]  # fmt: skip
 MARKS = "\u0301\u0323\u030a\u0358 \u00a0\u2003\ufeff\t\u0085"
 TEXTS = st.text(st.sampled_from("aeA\u00e9\u212b\ud55c\u1112\u1161\u11ab0" + MARKS), max_size=6)
+LOG_COLUMNS = {
+    "person": "AnonID", "query": "Query", "searched_at": None, "url": None, "optin": None
+}  # fmt: skip
+LOG_RULES = {
+    "epoch_start": "2026-11-09",
+    "epoch_end": "2026-11-16",
+    "needs_time": False,
+    "max_bytes": 99,
+}
+
+
+def line_rules(dialect):
+    """Return how the id is read off a line that begins with it."""
+    return {
+        "delimiter": DELIMITERS[dialect],
+        "quote": QUOTES[dialect],
+        "field": FIELDS[dialect],
+        "is_person_first": True,
+    }
 
 
 def in_duckdb(texts, form):
@@ -52,20 +72,11 @@ def in_duckdb(texts, form):
         names = {"query": "person", "searched_at": "optin", "url": "optin"}
         log = pa.table(raw | {name: raw[column] for name, column in names.items()})
         engine.put("raw_log", log)
-        start, end = "2026-11-09", "2026-11-16"
-        times = {"epoch_start": start, "epoch_end": end, "needs_time": False}
-        engine.step("stg_log", sql="stg_search_log", max_bytes=99, **times, **ids)
+        engine.step("stg_log", sql="stg_search_log", **LOG_RULES, **ids)
         lines = {"file_id": [0] * len(texts), "line": range(len(texts))}
         lines |= {"error_type": ["TOO MANY COLUMNS"] * len(texts), "csv_line": texts}
         engine.put("raw_log_errors", pa.table(lines))
-        engine.step(
-            "broken_lines",
-            delimiter=DELIMITERS["tsv"],
-            quote=QUOTES["tsv"],
-            field=FIELDS["tsv"],
-            is_person_first=True,
-            **ids,
-        )
+        engine.step("broken_lines", **line_rules("tsv"), **ids)
         connection.execute("create table in_order as select * from broken_lines order by line")
         return [
             engine.fetch(table)["person"].to_pylist()
@@ -85,6 +96,51 @@ def test_sql_and_python_have_the_same_ids(form, texts):
     assert [b for b, text in zip(broken, texts, strict=True) if "\t" not in text] == [
         e for e, text in zip(expected, texts, strict=True) if "\t" not in text
     ]
+
+
+ID_FIELDS = {
+    "tsv": [
+        b"?", b" w1 ", b'"w1"', b"\xef\xbb\xbfw1", "jose\u0301\u00a0".encode(), b"\x0bw1", b"w1",
+    ],
+    "csv": [
+        b"w1", b" w1 ", b'"w1"', b' "w1"', b'"w1" ', b'" w1 "', b'"w""1"', b'"w,1"', b'"w,1" ',
+        b' "w,1"', b'w""1', b'w"1"', b"\tw1", "\u00a0w1".encode(), '"jose\u0301\u2003"'.encode(),
+        b'""', b'"w2"',
+    ],
+}  # fmt: skip
+OVERSIZE = b"x" * 4_100_000
+
+
+@pytest.mark.parametrize("form", [FIRST_FORM, NEWEST_FORM])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\n\n", b"\r\n\r\n\r\n"])
+@pytest.mark.parametrize("dialect", ID_FIELDS)
+def test_a_line_that_cannot_be_read_names_whom_it_would_name(dialect, end, form, tmp_path):
+    """What people type behind their id makes no second member of them."""
+    delimiter, ids = DELIMITERS[dialect].encode(), ID_FIELDS[dialect]
+    queries = [b"news", b"caf\xe9", b"too" + delimiter + b"many"]
+    rows = [(field, query) for field in ids for query in queries]
+    lines = map(delimiter.join, [(b"AnonID", b"Query"), *rows, (ids[-1], OVERSIZE)])
+    file = tmp_path / f"log.{dialect}"
+    file.write_bytes(end.join(lines) + end)
+    with duckdb.connect(config={"threads": 1}) as connection:
+        engine = DuckDBEngine(connection)
+        engine.read("raw_log", Source((file,), dialect, ("AnonID", "Query")), LOG_COLUMNS)
+        engine.step("stg_log", sql="stg_search_log", **LOG_RULES, **in_sql(form))
+        engine.step("broken_lines", **line_rules(dialect), **in_sql(form))
+        good = [person or "" for person in engine.fetch("stg_log")["person"].to_pylist()]
+        broken = sorted(engine.fetch("broken_lines").to_pylist(), key=lambda row: row["line"])
+    assert len(good) == len(ids)
+    twice = [person for person in good for _ in range(2)]
+    assert [row["person"] for row in broken] == [*twice, good[-1]]
+
+
+def test_an_id_names_somebody_up_to_a_thousand_bytes_as_it_is_written():
+    """An accent takes two bytes; and what a longer one is in Unicode's forms is never computed."""
+    marks, hours = "\u0301\u0323", 1_000_000
+    fitting = ["x" * 1_000, f"  {'x' * 1_000} ", "\u00e9" * 500, "a" + marks * 249]
+    longer = ["x" * 1_001, "x" + "\u00e9" * 500, "a" + marks * 250, "a" + marks * hours]
+    expected = [*map(canonical, fitting), *[None] * len(longer)]
+    assert in_duckdb([*fitting, *longer], NEWEST_FORM) == [expected] * 3
 
 
 @given(TEXTS | st.text())

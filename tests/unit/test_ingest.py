@@ -10,6 +10,7 @@ from functools import partial
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -266,6 +267,47 @@ def test_bad_rows_are_left_out_with_their_reasons_and_name_members(make_run, pla
     assert sum(group_sizes(run).values()) == sum(sizes.values()) + len(BAD_LINES)
 
 
+MOMENT = 1_794_295_032  # 2026-11-10 07:17:12
+PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+def parquet_with_times(kind, far, **changed):
+    """Return the log as Parquet, and one row of a newcomer at a time that far away."""
+    rows = columns_of([*ROWS, ("newcomer", "news", TIME, "1", "http://a.example")])
+    times = [MOMENT * PER_SECOND[kind.unit]] * len(ROWS)
+    return parquet_bytes(rows | {"QueryTime": pa.array([*times, far], kind)} | changed)
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+@pytest.mark.parametrize(
+    ("unit", "far"),
+    [
+        ("s", 1 << 50), ("s", -(1 << 50)), ("ms", 1 << 62), ("ms", -(1 << 62)),
+        ("us", (1 << 63) - 1), ("us", 5 - (1 << 63)), ("us", 1 - (1 << 63)), ("ns", (1 << 63) - 1),
+    ],
+)  # fmt: skip
+def test_a_time_too_far_away_is_one_bad_row_of_a_parquet_file(make_run, plain, unit, far, zone):
+    log = parquet_with_times(pa.timestamp(unit, zone), far)
+    run = up_to_the_charge(make_run({"log.parquet": log}, max_bad_row_share=0.1))
+    (reject,) = rows_of(run, "rejects")
+    assert reject["reason"] in ("no time", "not a time")
+    found, sizes = plain
+    assert records(run) == found
+    assert sum(group_sizes(run).values()) == sum(sizes.values()) + 1
+
+
+def test_parquet_with_times_is_read_as_without(make_run, plain):
+    """Also texts that are numbers of a dictionary."""
+    kind = pa.timestamp("ms", "Asia/Tokyo")
+    words = pa.array([row[1] for row in [*ROWS, ROWS[0]]])
+    coded = pa.DictionaryArray.from_arrays(
+        pc.index_in(words, value_set=words.unique()).cast(pa.int8()), words.unique()
+    )
+    log = parquet_with_times(kind, 0, Query=coded)  # the newcomer's row is of another epoch
+    run = up_to_the_charge(make_run({"log.parquet": log}, max_outside_epoch_share=0.5))
+    assert (records(run), group_sizes(run)) == plain
+
+
 @pytest.mark.parametrize("name", ["log.tsv", "log.csv"])
 def test_what_is_typed_before_the_id_makes_nobody_a_member(make_run, plain, name):
     """A delimiter in a query shifts the columns behind it, so that any word stands for the id."""
@@ -306,6 +348,16 @@ def test_row_of_nobody_is_bad_and_makes_no_member(make_run, plain):
     log = LOG + bad_line(b" ", "news", TIME, "1", "http://a")
     run = up_to_the_charge(make_run({"log.tsv": log}, max_bad_row_share=0.1))
     assert [row["reason"] for row in rows_of(run, "rejects")] == ["no person"]
+    assert (records(run), group_sizes(run)) == plain
+
+
+def test_row_of_an_endless_id_is_bad_and_makes_no_member(make_run, plain):
+    """Broken or not, so that what is typed behind it decides nothing."""
+    endless = ("a" + "\u0301\u0323" * 100_000).encode()
+    bad = [bad_line(endless, query, TIME, "1", "http://a") for query in ("news", b"\xff")]
+    run = up_to_the_charge(make_run({"log.tsv": LOG + b"".join(bad)}, max_bad_row_share=0.1))
+    reasons = sorted(row["reason"] for row in rows_of(run, "rejects"))
+    assert reasons == ["id too long", "invalid encoding"]
     assert (records(run), group_sizes(run)) == plain
 
 
@@ -455,10 +507,26 @@ OPEN_QUOTE = csv_text(ROWS).replace(b"100,no click", b'100,"no click')
             id="Parquet, invalid text",
         ),
         pytest.param(
+            {
+                "log.parquet": parquet_bytes(
+                    columns_of(ROWS) | {"Query": BAD_UTF8, "QueryTime": TIMES}
+                )
+            },
+            {},
+            "PARQUET",
+            id="Parquet, invalid text and times",
+        ),
+        pytest.param(
             {"log.tsv": LOG, "roster.csv": b"person,optin\n100,1\nplanted-secret\n"},
             {"roster": "roster.csv"},
             "roster.csv, near line 3",
             id="broken roster",
+        ),
+        pytest.param(
+            {"log.tsv": LOG, "roster.csv": b"person,optin\n100,1\n" + b"1" * 1_001 + b",1\n"},
+            {"roster": "roster.csv"},
+            "roster.csv, row 2: the person's id is longer than 1,000 bytes",
+            id="endless id in the roster",
         ),
         pytest.param(
             {"log.tsv": LOG, "roster.tsv": b"person\toptin\n100\t1\r101\t1\n"},
