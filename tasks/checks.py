@@ -31,11 +31,17 @@ def require_prices(manifest: Mapping[str, Any], prices: Mapping[str, Budget]) ->
     charges = {group: Charge.of(price) for group, price in prices.items()}
     if promised != {group: (charge.epsilon, charge.delta) for group, charge in charges.items()}:
         raise VerificationFailed("the guarantees are not what the parameters cost.")
-    cap, stated = manifest["cap"], manifest["guarantees"]
+    cap = manifest["cap"]
     for together in people_of(charges):
         epsilon = sum(charges[group].epsilon for group in together)
         delta = sum(charges[group].delta for group in together)
         if epsilon > cap["cap_epsilon_nano"] or delta > cap["cap_delta_atto"]:
             raise VerificationFailed("the cap is below what a person pays for this release alone.")
+
+
+def require_same_people(manifest: Mapping[str, Any]) -> None:
+    """See that groups which have the same people have as many of them."""
+    stated = manifest["guarantees"]
+    for together in people_of(stated):
         if len({stated[group]["people"] for group in together}) > 1:
             raise VerificationFailed("groups of the same people do not have as many of them.")

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from hybriddp.errors import HybridDPError
-from tasks.checks import Check, VerificationFailed
+from tasks.checks import Check, VerificationFailed, require_same_people
 from tasks.groups import HEADLIST
 from tasks.groups import MEASUREMENT_FILES as FILES
 from tasks.home import Home
@@ -256,6 +256,7 @@ class _Found:
         """See that what is promised follows from the parameters, and the label from both."""
         manifest, verifier = self.manifest, self.verifier
         verifier.check_promise(manifest, self.tables)
+        require_same_people(manifest)
         if manifest["code_version"] != code_version():  # which may say the same in other words
             return "guarantees follow from the parameters"
         words = {group: _words_among(terms) for group, terms in manifest["guarantees"].items()}

@@ -32,6 +32,7 @@ from tasks.policy import Policy, current_policy, set_policy
 from tasks.policy_change import price_of_change
 from tasks.processing import published_listing
 from tasks.publication import next_payload
+from tasks.publish import publish
 from tasks.quality import GateRefused
 from tasks.refusals import BudgetRefused
 from tasks.request import ReleaseRequest
@@ -205,7 +206,7 @@ def test_a_package_names_no_blocked_query_and_the_release_verifies(log, home, ro
     verify_publication(home, folder, read_public_key(home.public / "signing.pub"))
 
 
-def test_the_decision_is_salted_and_verify_compares_it(log, home, root):
+def test_the_decision_is_salted_and_verify_compares_it(log, home, root, monkeypatch):
     run = identify(device_request(log, blocklist=blocklist(root, BLOCKED)), home)
     run_release(run)
     folder = run_release(identify(device_request(log, reports=send(run)), home))
@@ -217,6 +218,9 @@ def test_the_decision_is_salted_and_verify_compares_it(log, home, root):
     assert len(bytes.fromhex(decision["salt"])) == 32
     for guess in ({"left_out": [BLOCKED]}, {"left_out": [BLOCKED], "salt": ""}):
         assert hashlib.sha256(canonical_json(guess)).hexdigest() != named
+    with monkeypatch.context() as patch:  # another version finds it as it was signed
+        patch.setattr("tasks.publication.code_version", lambda: "9.9")
+        assert publish(run, run.request.settings) == folder
     file.write_bytes(canonical_json(decision | {"left_out": []}))
     with pytest.raises(VerificationFailed, match="not the decision"):
         verify_publication(home, folder, read_public_key(home.public / "signing.pub"))
