@@ -6,9 +6,11 @@ Each command runs in a process and a terminal of its own, as it does for an oper
 import json
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ from tasks.run import identify
 from tests.homes import new_home
 from tests.repository import ROOT
 
+_SECONDS = 60  # on a busy machine
 # What `flows/release.py` does at its end, without Prefect's server.
 SIGN_OFF = """
 import sys
@@ -53,6 +56,7 @@ def interrupted_at(question: str, *arguments: object) -> str:
             said += block
             if not is_asked and question.encode() in said:
                 is_asked = True
+                _wait_until_it_reads(process)
                 process.send_signal(signal.SIGINT)
         assert is_asked, said.decode()
         assert process.wait(timeout=60) == 1, said.decode()
@@ -67,7 +71,24 @@ def interrupted_at(question: str, *arguments: object) -> str:
     return failure["message"]
 
 
+def _wait_until_it_reads(process: subprocess.Popen) -> None:
+    """Wait until a process sleeps in reading its standard input.
+
+    Python looks for signals before it reads, and while it reads, but not on the way into the call:
+    nobody types that fast, but this test would.
+    """
+    deadline = time.monotonic() + _SECONDS
+    while time.monotonic() < deadline:
+        call = Path(f"/proc/{process.pid}/syscall").read_text().split()
+        if call[1:2] == ["0x0"]:  # the first argument: which descriptor
+            return
+        time.sleep(0.01)
+    raise AssertionError("it asked, and does not read the answer")
+
+
 def _read(terminal: int) -> bytes:
+    if not select.select([terminal], [], [], _SECONDS)[0]:
+        raise AssertionError("it says nothing, and does not end")
     try:
         return os.read(terminal, 1 << 16)
     except OSError:  # Linux says so when the other end is closed
