@@ -79,7 +79,7 @@ def test_a_text_file_is_called_damaged_and_a_locked_ledger_locked(run, monkeypat
     settle(ledger)
     ledger.write_text("not a ledger " * 100)
     with pytest.raises(LedgerCorrupt, match="damaged or is no ledger"):
-        Ledger(ledger)
+        Ledger(ledger).head()
 
 
 @pytest.mark.parametrize(
