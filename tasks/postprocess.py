@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Protocol
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hybriddp.clients import client_mechanism, reports_per_client
 from hybriddp.crosscheck import CrossCheck
@@ -55,7 +54,7 @@ def strategy_of(facts: Facts) -> Strategy:
 
 def count_clients(reports: pa.Table, listing: Listing, params: BlenderParams) -> int:
     """Return how many clients reported; each reports equally many cells."""
-    n_reports = int(pc.sum(reports["n_reports"]).as_py())
+    n_reports = int(reports["n_reports"].to_numpy().sum())
     mechanism = client_mechanism(listing.head_list, params)
     return n_reports // reports_per_client(mechanism)
 

@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 from flows.cli import app
 from flows.running import read_settings
 from tasks.checks import VerificationFailed
-from tasks.keys import read_public_key
 from tasks.ledger import Ledger
 from tasks.refusals import BadInput
 from tasks.request import ReleaseRequest
+from tasks.signatures import read_public_key
 from tasks.verify import verify_publication
 from tests.homes import new_home
 from tests.repository import ROOT
