@@ -22,7 +22,6 @@ from hybriddp.errors import HybridDPError
 from tasks.file_sql import paths_of, quoted, reader_of, text_of
 from tasks.ids import canonical_ids
 from tasks.machine import machine_fault_in
-from tasks.parquet_times import batches_of_near_times, has_far_times
 from tasks.plain_paths import plain_path, require_plain_folder
 from tasks.working_copies import hold, remove
 
@@ -105,6 +104,9 @@ class DuckDBEngine:
         self, name: str, source: "Source", columns: Mapping[str, str | Sequence[str] | None]
     ) -> None:
         """Make files visible to SQL: for each name a column of theirs as text, a list, or nulls."""
+        # Importing it takes long, and whoever looks at the ledger reads no log.
+        from tasks.parquet_times import batches_of_near_times, has_far_times
+
         selected = ", ".join(
             f"{text_of(source, column)} as {wanted}" for wanted, column in columns.items()
         )

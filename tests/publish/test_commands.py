@@ -17,8 +17,8 @@ from tasks.request import ReleaseRequest
 from tasks.signatures import read_public_key
 from tasks.verify import verify_publication
 from tests.homes import new_home
+from tests.imports import HEAVY, imported_by
 from tests.repository import ROOT
-from tests.unit.test_terminal import HEAVY, imported_by
 
 
 def hybriddp(*arguments, home=None):
