@@ -13,15 +13,8 @@ import numpy as np
 
 from hybriddp.arrays import BoolArray, IntArray
 from hybriddp.errors import require
-from hybriddp.search_log import (
-    KEYWORDS,
-    PAIRS,
-    QUERIES,
-    SESSION_GAP_SECONDS,
-    SearchLog,
-    UserItems,
-    items_of,
-)
+from hybriddp.item_kinds import KEYWORDS, PAIRS, QUERIES
+from hybriddp.search_log import SESSION_GAP_SECONDS, SearchLog, UserItems, items_of
 
 Histogram = tuple[IntArray, IntArray]  # items in ascending order, and how many users have each
 

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from hybriddp.anonymity import AnonymousLog, require_crowd
 from hybriddp.arrays import BoolArray, IntArray
-from hybriddp.search_log import KEYWORDS, SearchLog, UserItems, items_of
+from hybriddp.item_kinds import KEYWORDS
+from hybriddp.search_log import SearchLog, UserItems, items_of
 
 # The kind of histogram that also counts what was published of a keyword in part.
 GENERALISED_KEYWORDS = "generalised keywords"

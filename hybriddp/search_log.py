@@ -10,9 +10,7 @@ import numpy as np
 
 from hybriddp.arrays import BoolArray, IntArray
 from hybriddp.errors import require, require_one_of
-
-KEYWORDS, QUERIES, PAIRS, CLICKS = "keywords", "queries", "pairs", "clicks"
-ITEM_KINDS = (KEYWORDS, QUERIES, PAIRS, CLICKS)
+from hybriddp.item_kinds import CLICKS, ITEM_KINDS, KEYWORDS, QUERIES
 
 # A longer pause ends a session: half an hour, as most engines cut them.
 SESSION_GAP_SECONDS = 1_800

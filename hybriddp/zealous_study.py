@@ -5,8 +5,8 @@ import numpy as np
 from hybriddp.arrays import IntArray
 from hybriddp.histogram_measures import Histogram, average_count_difference, top_measures
 from hybriddp.index_caching import cached_keywords, hit_probability
+from hybriddp.item_kinds import KEYWORDS, PAIRS, QUERIES
 from hybriddp.ranking_measures import compare_rankings
-from hybriddp.search_log import KEYWORDS, PAIRS, QUERIES
 from hybriddp.substitution import Rankings, SubstitutionRules, substitutions
 from hybriddp.zealous import ZealousMechanism
 from hybriddp.zealous_study_attacks import attack_rows

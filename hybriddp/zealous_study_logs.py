@@ -15,8 +15,9 @@ from hybriddp.anonymity import anonymise_queries
 from hybriddp.arrays import IntArray
 from hybriddp.errors import require
 from hybriddp.histogram_measures import Histogram
+from hybriddp.item_kinds import QUERIES
 from hybriddp.populations import study_rng
-from hybriddp.search_log import QUERIES, SESSION_GAP_SECONDS, SearchLog, UserItems, items_of
+from hybriddp.search_log import SESSION_GAP_SECONDS, SearchLog, UserItems, items_of
 from hybriddp.study_settings import derived_seed
 from hybriddp.synthetic_sessions import SessionWorld, draw_session_world
 from hybriddp.zealous_study_settings import LOG_SIZES, QUICK_SIZE

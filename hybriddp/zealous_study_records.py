@@ -13,9 +13,9 @@ import numpy as np
 from hybriddp.arrays import FloatArray, IntArray
 from hybriddp.headlist import HeadList, RecordCounts
 from hybriddp.histogram_measures import Histogram
+from hybriddp.item_kinds import CLICKS
 from hybriddp.metrics import evaluate
 from hybriddp.params import HIGH_UTILITY, BlenderParams
-from hybriddp.search_log import CLICKS
 from hybriddp.simulation import SimulatedRelease, simulate
 from hybriddp.zealous_study_logs import RankedItems, StudyLog
 from hybriddp.zealous_study_settings import BLENDER, ZEALOUS_OPTIN, ZealousSetting

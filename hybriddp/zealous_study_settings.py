@@ -7,9 +7,9 @@ import numpy as np
 
 from hybriddp.errors import require_one_of
 from hybriddp.events import PROBABILISTIC, RELAXATIONS
+from hybriddp.item_kinds import ITEM_KINDS, QUERIES
 from hybriddp.params import Budget
 from hybriddp.populations import study_rng
-from hybriddp.search_log import ITEM_KINDS, QUERIES
 from hybriddp.study_settings import derived_seed
 from hybriddp.zealous import ZealousMechanism
 

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from hybriddp.arrays import BoolArray, IntArray
-from hybriddp.search_log import CLICKS, KEYWORDS, PAIRS, QUERIES, QueryWords, SearchLog, items_of
+from hybriddp.item_kinds import CLICKS, KEYWORDS, PAIRS, QUERIES
+from hybriddp.search_log import QueryWords, SearchLog, items_of
 from tasks.engine import Engine
 from tasks.measured import load_measurement
 from tasks.run import Release

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hybriddp.client_law import client_budget
+from hybriddp.item_kinds import CLICKS, ITEM_KINDS, KEYWORDS, PAIRS, QUERIES
 from hybriddp.params import BlenderParams, Budget
-from hybriddp.search_log import CLICKS, ITEM_KINDS, KEYWORDS, PAIRS, QUERIES
 
 # A head list's groups, in the order in which they are drawn; nobody is in two of them.
 HEADLIST, HISTOGRAM, CLIENTS = "S", "T", "C"

@@ -7,8 +7,8 @@ import pyarrow as pa
 
 from hybriddp.errors import HybridDPError
 from hybriddp.events import INDISTINGUISHABLE, PROBABILISTIC
+from hybriddp.item_kinds import ITEM_KINDS
 from hybriddp.params import Budget
-from hybriddp.search_log import ITEM_KINDS
 from tasks.checks import VerificationFailed, require_prices
 from tasks.groups import ITEM_COLUMNS
 from tasks.manifest import Words

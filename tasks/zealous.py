@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from hybriddp.search_log import CLICKS, KEYWORDS, PAIRS, QUERIES
+from hybriddp.item_kinds import CLICKS, KEYWORDS, PAIRS, QUERIES
 from hybriddp.zealous import ZealousMechanism
 from tasks.cohorts import keyed_accounts, rotation_limits
 from tasks.contributions import pick_items

@@ -4,7 +4,7 @@ from functools import partial
 
 from prefect.artifacts import create_markdown_artifact
 
-from hybriddp.search_log import ITEM_KINDS
+from hybriddp.item_kinds import ITEM_KINDS
 from tasks import zealous, zealous_product
 from tasks.measured import load_measurement
 from tasks.orchestrated import identification, step

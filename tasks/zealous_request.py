@@ -7,9 +7,9 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from hybriddp.events import INDISTINGUISHABLE
+from hybriddp.item_kinds import ITEM_KINDS, PAIRS
 from hybriddp.normalise import NORMALISATION
 from hybriddp.params import MAX_EPSILON, Budget, exact
-from hybriddp.search_log import ITEM_KINDS, PAIRS
 from tasks.log_request import Form, Name, SearchRequest, picked
 from tasks.prices import part_of
 from tasks.strategies import ZEALOUS

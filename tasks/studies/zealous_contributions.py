@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hybriddp.search_log import CLICKS, KEYWORDS, PAIRS, QUERIES
+from hybriddp.item_kinds import CLICKS, KEYWORDS, PAIRS, QUERIES
 from hybriddp.zealous_study import WHOLE
 from hybriddp.zealous_study_settings import CONTRIBUTIONS, ZEAL_SIZE, ZEALOUS, ZealousSetting
 from tasks.studies.model import Column, Plot, Published, Series, Study, Sweep

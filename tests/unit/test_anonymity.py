@@ -15,16 +15,8 @@ from hybriddp.anonymity_keywords import (
     anonymise_keywords,
 )
 from hybriddp.errors import InvalidParameter
-from hybriddp.search_log import (
-    CLICKS,
-    KEYWORDS,
-    PAIRS,
-    QUERIES,
-    SESSION_GAP_SECONDS,
-    QueryWords,
-    SearchLog,
-    items_of,
-)
+from hybriddp.item_kinds import CLICKS, KEYWORDS, PAIRS, QUERIES
+from hybriddp.search_log import SESSION_GAP_SECONDS, QueryWords, SearchLog, items_of
 from tests.repository import ROOT
 
 # Leaves pseudonyms in the order of users, for tests that have to know who is who.

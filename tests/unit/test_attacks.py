@@ -25,9 +25,10 @@ from hybriddp.attacks import (
     shown_sets,
 )
 from hybriddp.errors import InvalidParameter
+from hybriddp.item_kinds import QUERIES
 from hybriddp.noise import DiscreteLaplace
 from hybriddp.params import Budget
-from hybriddp.search_log import QUERIES, QueryWords, SearchLog, items_of
+from hybriddp.search_log import QueryWords, SearchLog, items_of
 from tests.repository import ROOT
 from tests.stats import ALPHA, law_p_value
 

@@ -12,10 +12,11 @@ from scipy import stats
 
 from hybriddp.errors import InvalidParameter
 from hybriddp.histogram_measures import Histogram
+from hybriddp.item_kinds import PAIRS, QUERIES
 from hybriddp.pair_links import log_likelihood_ratio, significant_links
 from hybriddp.phrases import cut_into_phrases
 from hybriddp.ranking_measures import compare_rankings
-from hybriddp.search_log import PAIRS, QUERIES, QueryWords, SearchLog, items_of
+from hybriddp.search_log import QueryWords, SearchLog, items_of
 from hybriddp.sequences import SequenceIndex, Sequences
 from hybriddp.substitution import Rankings, SubstitutionRules, substitutions
 

@@ -21,17 +21,9 @@ import tasks.generate
 from flows.cli import app
 from hybriddp import synthetic_sessions
 from hybriddp.errors import InvalidParameter
+from hybriddp.item_kinds import CLICKS, ITEM_KINDS, KEYWORDS, PAIRS, QUERIES
 from hybriddp.populations import study_rng
-from hybriddp.search_log import (
-    CLICKS,
-    ITEM_KINDS,
-    KEYWORDS,
-    PAIRS,
-    QUERIES,
-    SESSION_GAP_SECONDS,
-    SearchLog,
-    items_of,
-)
+from hybriddp.search_log import SESSION_GAP_SECONDS, SearchLog, items_of
 from hybriddp.synthetic_sessions import (
     MAX_PAUSE_SECONDS,
     MAX_QUERIES_PER_SESSION,

@@ -11,18 +11,10 @@ from hybriddp.errors import InvalidParameter
 from hybriddp.events import INDISTINGUISHABLE
 from hybriddp.histogram_measures import average_count_difference
 from hybriddp.index_caching import cached_keywords, hit_probability
+from hybriddp.item_kinds import CLICKS, ITEM_KINDS, KEYWORDS, PAIRS, QUERIES
 from hybriddp.params import Budget
 from hybriddp.populations import study_rng
-from hybriddp.search_log import (
-    CLICKS,
-    ITEM_KINDS,
-    KEYWORDS,
-    PAIRS,
-    QUERIES,
-    SearchLog,
-    UserItems,
-    items_of,
-)
+from hybriddp.search_log import SearchLog, UserItems, items_of
 from hybriddp.synthetic_sessions import draw_session_world
 from hybriddp.zealous import ZealousMechanism
 from hybriddp.zealous_study import TOP_SIZES, WHOLE, draw_log_of, published, run_zealous

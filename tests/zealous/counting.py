@@ -12,7 +12,7 @@ import pytest
 
 import tasks.contributions
 import tasks.zealous
-from hybriddp.search_log import CLICKS, ITEM_KINDS, KEYWORDS, PAIRS
+from hybriddp.item_kinds import CLICKS, ITEM_KINDS, KEYWORDS, PAIRS
 from tasks.accounts import account_of
 from tasks.contributions import Vocabulary, pick_items
 from tasks.engine import DuckDBEngine

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from hybriddp.item_kinds import ITEM_KINDS
 from hybriddp.params import exact
-from hybriddp.search_log import ITEM_KINDS
 from tasks.accounts import account_of
 from tasks.keys import Keyring, make_keys
 from tasks.ledger import Ledger

@@ -8,7 +8,7 @@ import pytest
 import tasks.measurements
 import tasks.publish
 import tasks.zealous
-from hybriddp.search_log import ITEM_KINDS
+from hybriddp.item_kinds import ITEM_KINDS
 from hybriddp.zealous import ZealousMechanism
 from tasks.engine import DuckDBEngine
 from tasks.groups import MEASUREMENT_FILES as FILES

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 import tasks.zealous_product
-from hybriddp.search_log import ITEM_KINDS
+from hybriddp.item_kinds import ITEM_KINDS
 from tasks.ledger import Ledger
 from tasks.ledger_rules import Kind
 from tasks.quality import GateRefused

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybriddp.errors import InvalidParameter
-from hybriddp.search_log import ITEM_KINDS
+from hybriddp.item_kinds import ITEM_KINDS
 from tasks.checks import VerificationFailed
 from tasks.ledger_rules import Kind
 from tasks.measured import load_measurement

@@ -3,7 +3,7 @@
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from hybriddp.search_log import ITEM_KINDS
+from hybriddp.item_kinds import ITEM_KINDS
 from tasks.checks import VerificationFailed
 from tasks.groups import MEASUREMENT_FILES as FILES
 from tasks.verify import verify_publication, verify_release
