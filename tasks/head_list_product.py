@@ -7,13 +7,13 @@ import pyarrow as pa
 
 from tasks.blocklist import blocked_queries, read_blocklist
 from tasks.groups import CLIENTS
+from tasks.head_list_tables import Tables, build_tables
 from tasks.label import write_label
 from tasks.manifest import Content, describe_check, guarantees_of, head_list_words
 from tasks.measured import load_measurement
 from tasks.postprocess import count_clients, strategy_of
 from tasks.processing import cross_check_of, facts_of, published_listing, read_published
 from tasks.quality import Verdict, judge
-from tasks.release_files import Tables, build_tables
 from tasks.request import PublishSettings
 from tasks.run import Release
 

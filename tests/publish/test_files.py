@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from hybriddp.estimate import IntervalEstimate
 from hybriddp.intervals import normal_interval
+from tasks.head_list_tables import build_tables
 from tasks.listing import Listing
 from tasks.postprocess_common import Bounded
-from tasks.release_files import build_tables
 
 RECORDS = [("a", "x"), ("a", "y"), ("b", "x"), ("é", "ü")]
 

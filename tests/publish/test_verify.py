@@ -17,7 +17,7 @@ from tasks.signatures import read_public_key
 from tasks.verify import verify_release
 from tasks.withdraw import withdraw
 from tests.homes import new_home
-from tests.imports import HEAVY, imported_by, require_light_verification
+from tests.imports import require_light_verification
 from tests.publish.spoiling import Publisher, require_every_change_to_be_seen
 
 FILES = [
@@ -46,11 +46,6 @@ def test_published_release_is_what_the_measurements_give(run, folder, key):
 
 def test_verifying_imports_nothing_that_takes_long(run, folder):
     require_light_verification(run.home, folder)
-
-
-def test_ledger_show_imports_nothing_that_takes_long(run):
-    heavy = HEAVY | {"opendp", "polars", "pyarrow.compute", "scipy", "tasks.log_request"}
-    assert imported_by("ledger", "show", "--home", run.home.root, heavy=heavy) == "[]"
 
 
 @pytest.mark.parametrize("name", FILES)
