@@ -113,8 +113,10 @@ def test_command_without_the_servers_key_says_so_at_once(served, tmp_path):
     assert "does not know this home's key" in done.stderr
 
 
+# Whoever runs the tests in the background has SIGINT ignored, and every child with them.
 BEGIN = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from pathlib import Path
 from flows.temporary import begin
 from tasks.home import Home
