@@ -4,7 +4,6 @@ A signature says who wrote a manifest, not that it makes sense. Forms are plain 
 say whether a value fits; a product adds the forms of its own fields and parameters.
 """
 
-import math
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -70,8 +69,8 @@ def fields(forms: Mapping[str, Form], others: Form | None = None) -> Form:
 
 
 def number(value: Any) -> bool:
-    """A finite number near a share."""
-    return type(value) in (int, float) and math.isfinite(value) and -1 <= value <= 2
+    """A number near a share; what is none, or has no end, is not between these."""
+    return type(value) in (int, float) and -1 <= value <= 2
 
 
 def exact_number(value: Any) -> bool:

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from flows.cli import app
-from tasks import reading
+from tasks import manifest_form, reading
 from tasks.checks import VerificationFailed
 from tasks.log_files import BadInput
 from tasks.reading import Unreadable, read_file
@@ -223,3 +223,10 @@ def sign_bytes(run, folder: Path, data: bytes) -> None:
 def test_odd_but_signed_manifests_are_refused_in_words(run, folder):
     counted = campaign(folder, run.folder, "head list", 150)
     assert counted["refused"] > 120
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400), float("nan"), float("inf"), True, "1"])
+def test_what_is_no_share_fits_no_form(value):
+    """A whole number beyond every float is no error either."""
+    assert manifest_form.number(0.5)
+    assert not manifest_form.number(value)
