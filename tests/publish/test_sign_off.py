@@ -84,6 +84,7 @@ def test_never_says_what_it_costs_and_asks_twice(drawn, monkeypatch):
 
 def test_whoever_decides_in_a_terminal_sees_all_that_would_be_published(drawn, monkeypatch, capsys):
     """Every row of every table, drawn with its interval, and the label."""
+    monkeypatch.setenv("COLUMNS", "200")  # where no number has to be broken
     Answers(monkeypatch, "publish")
     sign_off.wait_for_sign_off(drawn)
     folder = publish(drawn, drawn.request.settings)
