@@ -172,13 +172,14 @@ def test_sign_off_waits_and_approval_draws_nothing_again(served, searches):
     assert "weather" in page["data"]
     assert "# Privacy label" in page["data"]
     # Later: it waits again, and nothing is lost.
-    served.call("POST", f"/flow_runs/{run}/resume", {"run_input": {"decision": "later"}})
+    served.resume(run, "later")
     asked_again = served.wait(run, "Suspended")
     assert asked_again["name"] == "Suspended", asked_again
     assert asked_again["id"] != asked_first["id"]
     drawn = len(rows_of(served, Kind.DRAWN))
-    served.call("POST", f"/flow_runs/{run}/resume", {"run_input": {"decision": "publish"}})
-    assert served.wait(run, "Completed")["type"] == "COMPLETED"
+    served.resume(run, "publish")
+    done = served.wait(run, "Completed")
+    assert done["type"] == "COMPLETED", done
     assert len(list(served.home.glob("public/signed/all/*/manifest.json"))) == 1
     assert len(rows_of(served, Kind.DRAWN)) == drawn
 
