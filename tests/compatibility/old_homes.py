@@ -152,9 +152,9 @@ class OldHome:
         assert self.payments() == paid
 
     def require_refused(self, name: str) -> None:
-        """See that what was refused is refused again, and that nobody pays."""
+        """See that what was refused is refused again, for the same reason, and nobody pays."""
         paid = self.payments()
-        with pytest.raises(BudgetRefused):
+        with pytest.raises(BudgetRefused, match=r"is not (published|drawn) again"):
             self.run_again(name)
         assert self.payments() == paid
 
