@@ -25,7 +25,7 @@ def rng() -> np.random.Generator:
 
 
 # What takes longest goes first, so that both processes of `make test` end at about the same time.
-FIRST = ("flow", "test_docs.py", "test_crash.py", "test_devices.py")
+FIRST = ("flow", "docs", "test_crash.py", "test_devices.py")
 
 
 def pytest_collection_modifyitems(items):

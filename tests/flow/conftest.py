@@ -4,6 +4,7 @@ import base64
 import functools
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -191,6 +192,34 @@ def served(tmp_path_factory):
         served.process.send_signal(signal.SIGTERM)
         assert served.process.wait(timeout=60) == 0
         assert "Traceback" not in output.read_text()[said_before:]
+
+
+@dataclass(frozen=True)
+class SpareDatabase:
+    """Prefect's empty database, which a home keeps from its first command on.
+
+    Making it takes ten seconds, so homes of tests whose commands start a server of their own share
+    one: the first makes it.
+    """
+
+    folder: Path
+
+    def lend(self, home: Path) -> None:
+        prefect = home / "private" / "prefect"
+        prefect.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._copy(self.folder, prefect)
+
+    def keep(self, home: Path) -> None:
+        self._copy(home / "private" / "prefect", self.folder)
+
+    def _copy(self, source: Path, target: Path) -> None:
+        for file in source.glob("empty-*.db"):
+            shutil.copy(file, target)
+
+
+@pytest.fixture(scope="session")
+def spare_database(tmp_path_factory) -> SpareDatabase:
+    return SpareDatabase(tmp_path_factory.mktemp("spare"))
 
 
 @pytest.fixture(scope="session")

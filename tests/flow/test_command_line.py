@@ -39,7 +39,7 @@ def test_refused_gate_is_exit_code_4_and_quotes_nothing(served, tmp_path):
     assert steps_of(Home(home)) == []
 
 
-def test_killed_run_goes_on_and_draws_nothing_twice(served, tmp_path):
+def test_killed_run_goes_on_and_draws_nothing_twice(served, spare_database, tmp_path):
     log, home = tmp_path / "searches.tsv", new_home(tmp_path / "home").root
     write_searches(log, 2_000)
     arguments = ["release", "--log", str(log), "--epoch", "2026-W46", "--optin-fraction", "0.3",
@@ -56,6 +56,7 @@ def test_killed_run_goes_on_and_draws_nothing_twice(served, tmp_path):
     (server,) = children_of(victim.pid)
     victim.kill()
     victim.wait(timeout=30)
+    spare_database.keep(home)
     wait_until(lambda: not is_running(server), "the command's server outlives it")
     assert list((home / "private" / "prefect" / "runs").iterdir()) == []
     done = served.command(*arguments)
