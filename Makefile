@@ -52,7 +52,7 @@ check: $(STAMP)
 	$(BIN)/python -m pytest -q -n 2 --no-loadscope-reorder --ignore=tests/campaign -m 'not slow and not long'
 
 serve: $(STAMP)
-	$(BIN)/python -m flows.serve
+	$(BIN)/python -m flows.server.serve
 
 bench: $(STAMP)
 	$(BIN)/python -m bench

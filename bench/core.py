@@ -6,13 +6,13 @@ from statistics import median
 
 import numpy as np
 
-from hybriddp.denoise import denoise
-from hybriddp.headlist import HeadList
-from hybriddp.local import ClientMechanism
+from hybriddp.blender.estimation.denoise import denoise
+from hybriddp.blender.estimation.estimates import project
+from hybriddp.blender.headlist import HeadList
 from hybriddp.params import BlenderParams
-from hybriddp.populations import study_rng
-from hybriddp.response import TwoStageResponse
-from hybriddp.simplex import project
+from hybriddp.planning.populations import study_rng
+from hybriddp.randomizers.stages import TwoStageResponse
+from hybriddp.randomizers.two_stage import ClientMechanism
 
 Measured = tuple[str, float, float]
 

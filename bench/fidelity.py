@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hybriddp.headlist import count_records
-from hybriddp.metrics import Utility, evaluate
+from hybriddp.blender.headlist import count_records
+from hybriddp.blender.metrics import Utility, evaluate
+from hybriddp.blender.simulate import simulate
 from hybriddp.params import BlenderParams
-from hybriddp.populations import aol_like, study_rng
-from hybriddp.simulation import simulate
+from hybriddp.planning.populations import study_rng
+from hybriddp.planning.profiles import aol_like
 
 EPSILONS = (1, 2, 3, 4, 5)
 JPC19_FIGURE_12 = (0.974, 0.980, 0.984, 0.987, 0.990)

@@ -10,11 +10,11 @@ from fractions import Fraction
 import numpy as np
 
 from hybriddp.params import BlenderParams
-from hybriddp.populations import study_rng
-from hybriddp.rehearsal import Stage
-from hybriddp.setting import Setting
-from hybriddp.subset import SubsetResponse
-from tasks.plan_prior import from_profile
+from hybriddp.planning.populations import study_rng
+from hybriddp.planning.rehearsal import Stage
+from hybriddp.planning.setting import Setting
+from hybriddp.randomizers.subset import SubsetResponse
+from tasks.plan.prior import from_profile
 
 N_REHEARSALS = 1_000
 SETTINGS = (("0.5", 50), ("1", 10), ("1", 50), ("2", 50), ("4", 10), ("4", 50), ("6", 50))

@@ -12,10 +12,11 @@ from statistics import median
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from hybriddp.populations import Population, aol_like, study_rng
-from hybriddp.synthetic_log import RecordsPerUser
-from tasks.epochs import Epoch
-from tasks.generate import write_log
+from hybriddp.planning.populations import Population, study_rng
+from hybriddp.planning.profiles import aol_like
+from hybriddp.studies.synthetic.log import RecordsPerUser
+from tasks.log.epochs import Epoch
+from tasks.synthetic.generate import write_log
 
 REPETITIONS = 5
 _EPOCH = Epoch.parse("2026-W46")

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hybriddp.kmeans_setting import NOISE_OF_MEAN, NOISE_OF_SUM
-from hybriddp.kmeans_study import (
+from hybriddp.kmeans.setting import NOISE_OF_MEAN, NOISE_OF_SUM
+from hybriddp.planning.populations import study_rng
+from hybriddp.studies.means.kmeans_figure import (
     HYBRID,
     LOCAL,
     PACKED,
@@ -28,7 +29,6 @@ from hybriddp.kmeans_study import (
     run_trials,
     summarise,
 )
-from hybriddp.populations import study_rng
 
 _BLOCK = 14  # trials of one seed
 _N_TRIALS = 56

@@ -31,11 +31,11 @@ _MEAN = """
 import sys
 import time
 import numpy as np
-from hybriddp.mean import ESTIMATED, blend, local_mean, trusted_mean
-from hybriddp.mean_clients import ClientMeanMechanism
-from hybriddp.mean_grid import ValueGrid
-from hybriddp.mean_trusted import BoundedSumMechanism
-from hybriddp.mean_variance import variance_from_reports
+from hybriddp.mean.estimate import ESTIMATED, blend, local_mean, trusted_mean
+from hybriddp.mean.clients import ClientMeanMechanism
+from hybriddp.randomizers.numbers.grid import ValueGrid
+from hybriddp.mean.trusted import BoundedSumMechanism
+from hybriddp.mean.variance import variance_from_reports
 from hybriddp.params import Budget
 start = time.perf_counter()
 n, kind, budget, grid = int(sys.argv[1]), sys.argv[2], Budget(1, "1e-7"), ValueGrid(1)

@@ -10,14 +10,15 @@ from fractions import Fraction
 
 import numpy as np
 
-from hybriddp.headlist import count_records
-from hybriddp.metrics import evaluate
+from hybriddp.blender.headlist import count_records
+from hybriddp.blender.metrics import evaluate
+from hybriddp.blender.simulate import simulate
 from hybriddp.params import STRATEGIES, BlenderParams
-from hybriddp.planner import predict
-from hybriddp.populations import Population, aol_like, study_rng
-from hybriddp.prior import Prior
-from hybriddp.setting import Setting
-from hybriddp.simulation import simulate
+from hybriddp.planning.planner import predict
+from hybriddp.planning.populations import Population, study_rng
+from hybriddp.planning.prior import Prior
+from hybriddp.planning.profiles import aol_like
+from hybriddp.planning.setting import Setting
 
 N_SETTINGS = 30
 N_SEEDS = 20

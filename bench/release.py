@@ -13,10 +13,11 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from hybriddp.populations import aol_like, study_rng
-from tasks.epochs import Epoch
-from tasks.generate import write_log
-from tasks.keys import make_home
+from hybriddp.planning.populations import study_rng
+from hybriddp.planning.profiles import aol_like
+from tasks.log.epochs import Epoch
+from tasks.store.keys import make_home
+from tasks.synthetic.generate import write_log
 
 REPETITIONS = 3
 _EPOCH = Epoch.parse("2026-W46")
@@ -67,10 +68,10 @@ connection.execute(
 _STEPS_ALONE = """
 import sys
 from pathlib import Path
-from tasks.home import Home
-from tasks.request import ReleaseRequest
-from tasks.run import identify
-from tasks.steps import run_release
+from tasks.store.home import Home
+from tasks.products.head_list.request import ReleaseRequest
+from tasks.products.head_list.run import identify
+from tasks.release.walk import run_release
 request = ReleaseRequest(log=Path(sys.argv[1]), epoch="2026-W46", optin_fraction=0.2)
 run_release(identify(request, Home.open()))
 """

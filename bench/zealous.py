@@ -10,8 +10,8 @@ from pathlib import Path
 from statistics import mean
 
 from bench.release import run_process
-from tasks.epochs import Epoch
-from tasks.generate import write_session_log
+from tasks.log.epochs import Epoch
+from tasks.synthetic.generate import write_session_log
 
 GROUPING_LIMIT = 10.0
 GROWTH_LIMIT = 1.3
@@ -31,12 +31,12 @@ duckdb.sql(f"create table grouped as select Query, count(*) as n from {reader} g
 _STEPS = """
 import sys
 from pathlib import Path
-from tasks.home import Home
-from tasks.zealous import identify
-from tasks.zealous_request import ZealousRequest
-from tasks.zealous_steps import run_zealous
+from tasks.store.home import Home
+from tasks.products.histograms.draws import identify
+from tasks.products.histograms.request import ZealousRequest
+from tasks.release.walk import run_release
 request = ZealousRequest(log=Path(sys.argv[1]), epoch="2026-W46")
-run_zealous(identify(request, Home.open()))
+run_release(identify(request, Home.open()))
 """
 
 

@@ -1,7 +1,7 @@
 """`python -m flows` is the `hybriddp` command."""
 
-from flows import spared
-from flows.cli import app
+from flows.cli.main import app
+from flows.console import spared
 
 
 def main() -> None:

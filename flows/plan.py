@@ -4,10 +4,10 @@ from typing import Any
 
 from prefect.artifacts import create_markdown_artifact
 
-from tasks.home import Home
-from tasks.plan import Plan, PlanRequest, make_plan
-from tasks.plan_page import as_markdown, headline
-from tasks.reasons import form_flow, reasoned_task
+from tasks.orchestration.reasons import form_flow, reasoned_task
+from tasks.plan.page import as_markdown, headline
+from tasks.plan.plan import Plan, PlanRequest, make_plan
+from tasks.store.home import Home
 
 
 @reasoned_task(name="predict a release")

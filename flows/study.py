@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tasks.reasons import form_flow
+from tasks.orchestration.reasons import form_flow
 from tasks.studies.orchestrated import do_runs, leave_page, show
 from tasks.studies.request import StudyRequest
 

@@ -2,9 +2,9 @@
 
 from pydantic import Field
 
-from tasks.log_request import Form
-from tasks.orchestrated import check_publication, published_folders
-from tasks.reasons import form_flow
+from tasks.orchestration.reasons import form_flow
+from tasks.orchestration.tasks import check_publication, published_folders
+from tasks.products.request import Form
 
 
 class VerifyRequest(Form):

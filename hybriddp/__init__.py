@@ -8,28 +8,28 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hybriddp.accounting import compose_basic as compose_basic
-    from hybriddp.accounting import compose_parallel as compose_parallel
-    from hybriddp.accounting import compose_pld as compose_pld
+    from hybriddp.accounting.accountants import compose_basic as compose_basic
+    from hybriddp.accounting.accountants import compose_parallel as compose_parallel
+    from hybriddp.accounting.accountants import compose_pld as compose_pld
+    from hybriddp.blender.simulate import SimulatedRelease as SimulatedRelease
+    from hybriddp.blender.simulate import simulate as simulate
     from hybriddp.errors import HybridDPError as HybridDPError
     from hybriddp.errors import InvalidParameter as InvalidParameter
     from hybriddp.errors import UnknownEvent as UnknownEvent
     from hybriddp.params import BlenderParams as BlenderParams
     from hybriddp.params import Budget as Budget
-    from hybriddp.simulation import SimulatedRelease as SimulatedRelease
-    from hybriddp.simulation import simulate as simulate
 
 _HOME = {
     "BlenderParams": "params",
     "Budget": "params",
     "HybridDPError": "errors",
     "InvalidParameter": "errors",
-    "SimulatedRelease": "simulation",
+    "SimulatedRelease": "blender.simulate",
     "UnknownEvent": "errors",
-    "compose_basic": "accounting",
-    "compose_parallel": "accounting",
-    "compose_pld": "accounting",
-    "simulate": "simulation",
+    "compose_basic": "accounting.accountants",
+    "compose_parallel": "accounting.accountants",
+    "compose_pld": "accounting.accountants",
+    "simulate": "blender.simulate",
 }
 __all__ = sorted(_HOME)
 

@@ -1,5 +1,7 @@
 """The three kinds of array that the library computes with."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
@@ -31,3 +33,11 @@ def as_integers(values: IntArray, name: str) -> IntArray:
         "number the values from 0",
     )
     return array.astype(np.int64, copy=False)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCounts:
+    """Which of the occurring records were named (private), and the named ones' noisy counts."""
+
+    is_named: BoolArray  # one for each occurring record
+    noisy_counts: IntArray  # one for each named record, in their order

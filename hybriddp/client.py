@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from secrets import randbelow
 
-from hybriddp.client_law import client_response
+from hybriddp.device.normalise import normalise_query, normalise_url
 from hybriddp.errors import require
-from hybriddp.normalise import normalise_query, normalise_url
 from hybriddp.params import BlenderParams
-from hybriddp.subset import SubsetResponse
+from hybriddp.randomizers.laws import client_response
+from hybriddp.randomizers.subset import SubsetResponse
 
 Record = tuple[str, str]
 

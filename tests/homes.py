@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from tasks.home import Home
-from tasks.keys import PURPOSES, make_keys
-from tasks.ledger import Ledger
-from tasks.ledger_rules import Entry
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.rules import Entry
+from tasks.store.home import Home
+from tasks.store.keys import PURPOSES, make_keys
 
 
 def new_home(root: Path, *, known_keys: bool = False) -> Home:

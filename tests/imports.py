@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tasks.home import Home
+from tasks.store.home import Home
 from tests.repository import ROOT
 
 # What each command may not import: it would be most of the time that it takes.
@@ -34,7 +34,7 @@ def imported_by(*arguments: object, heavy: set[str]) -> str:
 # whoever imports all of scipy.special.
 UNREAD = HEAVY | {
     "duckdb", "numpy.f2py", "opendp", "polars", "pyarrow.compute", "pyarrow.dataset",
-    "scipy.optimize", "tasks.log_request",
+    "scipy.optimize", "tasks.products.request",
 }  # fmt: skip
 
 

@@ -6,10 +6,10 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from hybriddp.device import Device
-from hybriddp.device_file import AccountFile
+from hybriddp.device.file import AccountFile
+from hybriddp.device.package import canonical_json
+from hybriddp.device.reporting import Device
 from hybriddp.errors import HybridDPError
-from hybriddp.package import canonical_json
 
 _DIGITS = "9" * 1000
 _HOSTILE: list[Any] = [

@@ -4,12 +4,12 @@ import re
 from collections.abc import Mapping
 
 from hybriddp.errors import require
-from tasks.studies.checks import CHECK_STUDIES
-from tasks.studies.figures import FIGURE_STUDIES
-from tasks.studies.means import MEAN_STUDIES
+from tasks.studies.blender.checks import CHECK_STUDIES
+from tasks.studies.blender.figures import FIGURE_STUDIES
+from tasks.studies.blender.questions import QUESTION_STUDIES
+from tasks.studies.means.catalogue import MEAN_STUDIES
 from tasks.studies.model import Study
-from tasks.studies.questions import QUESTION_STUDIES
-from tasks.studies.zealous import ZEALOUS_STUDIES
+from tasks.studies.zealous.catalogue import ZEALOUS_STUDIES
 
 STUDIES: Mapping[str, Study] = {
     study.name: study

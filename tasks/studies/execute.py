@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from hybriddp.errors import require_count
-from hybriddp.study_runs import Row
-from hybriddp.zealous_study_parameters import CLOSED_FORM
-from hybriddp.zealous_study_settings import FIFTH, TOWN, ZEAL_SIZE
+from hybriddp.studies.blender.runs import Row
+from hybriddp.studies.zealous.parameters import CLOSED_FORM
+from hybriddp.studies.zealous.settings import FIFTH, TOWN, ZEAL_SIZE
 from tasks.studies.model import YANDEX, Study
 from tasks.studies.runners import Runner, runner_of
 from tasks.studies.store import Job, Result, Store

@@ -5,11 +5,11 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from hybriddp.params import HIGH_UTILITY, PAPER
-from hybriddp.study_runs import BLENDED
-from hybriddp.study_settings import Setting
-from tasks.studies.measures import JUDGED as JUDGED
-from tasks.studies.measures import MEASURES as MEASURES
-from tasks.studies.measures import QUANTITIES as QUANTITIES
+from hybriddp.studies.blender.runs import BLENDED
+from hybriddp.studies.blender.settings import Setting
+from tasks.studies.pages.measures import JUDGED as JUDGED
+from tasks.studies.pages.measures import MEASURES as MEASURES
+from tasks.studies.pages.measures import QUANTITIES as QUANTITIES
 from tasks.studies.runners import AnySetting
 
 AOL, YANDEX = "aol-like", "yandex-like"

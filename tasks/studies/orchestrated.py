@@ -5,11 +5,11 @@ from pathlib import Path
 
 from prefect.artifacts import create_markdown_artifact
 
-from tasks.reasons import reasoned_task
+from tasks.orchestration.reasons import reasoned_task
 from tasks.studies import request as steps
-from tasks.studies.page import verdict
+from tasks.studies.pages.page import verdict
+from tasks.studies.pages.tables import Tables
 from tasks.studies.request import StudyRequest
-from tasks.studies.tables import Tables
 
 
 @reasoned_task(name="do the runs", retries=2, retry_delay_seconds=1)

@@ -5,13 +5,13 @@ from pathlib import Path
 
 from pydantic import Field, field_validator
 
-from tasks.log_request import Form
+from tasks.products.request import Form
 from tasks.studies.catalogue import find_study
 from tasks.studies.execute import QUICK_SEEDS, Progress, execute
 from tasks.studies.model import Study
-from tasks.studies.page import write_index, write_page
-from tasks.studies.plots import write_plots
-from tasks.studies.tables import Tables, make_tables, write_tables
+from tasks.studies.pages.page import write_index, write_page
+from tasks.studies.pages.plots import write_plots
+from tasks.studies.pages.tables import Tables, make_tables, write_tables
 
 
 class StudyRequest(Form):

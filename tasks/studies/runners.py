@@ -4,16 +4,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from hybriddp.mean_study import MeanStudySetting, run_mean_study
-from hybriddp.mean_study_amplification import AmplificationSetting, run_amplification
-from hybriddp.mean_study_kmeans import KMeansStudySetting, draw_block, run_block
-from hybriddp.mean_study_reports import ReportSetting, run_reports
-from hybriddp.study_runs import Row, run_setting
-from hybriddp.study_settings import Setting
-from hybriddp.study_users import draw_users
-from hybriddp.zealous_study import draw_log_of, run_zealous
-from hybriddp.zealous_study_parameters import ParameterSetting, run_parameters
-from hybriddp.zealous_study_settings import ZealousSetting
+from hybriddp.studies.blender.runs import Row, run_setting
+from hybriddp.studies.blender.settings import Setting
+from hybriddp.studies.blender.users import draw_users
+from hybriddp.studies.means.amplification import AmplificationSetting, run_amplification
+from hybriddp.studies.means.kmeans_runs import KMeansStudySetting, draw_block, run_block
+from hybriddp.studies.means.reports import ReportSetting, run_reports
+from hybriddp.studies.means.runs import MeanStudySetting, run_mean_study
+from hybriddp.studies.zealous.parameters import ParameterSetting, run_parameters
+from hybriddp.studies.zealous.runs import draw_log_of, run_zealous
+from hybriddp.studies.zealous.settings import ZealousSetting
 
 AnySetting = (
     Setting
@@ -30,9 +30,13 @@ AnySetting = (
 class Runner:
     """How settings of one type are run."""
 
-    first_module: str  # of the library: results depend on it and on whatever it imports
     draw: Callable[..., Any]  # population, seed, is_quick -> what all settings of a seed share
     run: Callable[..., list[Row]]  # study, setting, seed, what is shared
+
+    @property
+    def first_module(self) -> str:
+        """The module whose code, and whatever it imports, results depend on."""
+        return self.run.__module__
 
 
 def _draw_nobody(population: str, seed: int, *, is_quick: bool) -> None:
@@ -40,13 +44,13 @@ def _draw_nobody(population: str, seed: int, *, is_quick: bool) -> None:
 
 
 _RUNNERS: dict[type, Runner] = {
-    Setting: Runner("study_runs", draw_users, run_setting),
-    ZealousSetting: Runner("zealous_study", draw_log_of, run_zealous),
-    ParameterSetting: Runner("zealous_study_parameters", _draw_nobody, run_parameters),
-    MeanStudySetting: Runner("mean_study", _draw_nobody, run_mean_study),
-    ReportSetting: Runner("mean_study_reports", _draw_nobody, run_reports),
-    AmplificationSetting: Runner("mean_study_amplification", _draw_nobody, run_amplification),
-    KMeansStudySetting: Runner("mean_study_kmeans", draw_block, run_block),
+    Setting: Runner(draw_users, run_setting),
+    ZealousSetting: Runner(draw_log_of, run_zealous),
+    ParameterSetting: Runner(_draw_nobody, run_parameters),
+    MeanStudySetting: Runner(_draw_nobody, run_mean_study),
+    ReportSetting: Runner(_draw_nobody, run_reports),
+    AmplificationSetting: Runner(_draw_nobody, run_amplification),
+    KMeansStudySetting: Runner(draw_block, run_block),
 }
 
 

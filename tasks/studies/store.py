@@ -4,8 +4,6 @@ A run is found again by a hash of its study, setting, seed and the code that com
 that was killed goes on where it was, and one whose code has changed starts anew.
 """
 
-import ast
-import functools
 import hashlib
 import json
 import os
@@ -13,11 +11,9 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from hybriddp.study_runs import Row
+from hybriddp.studies.blender.runs import Row
+from tasks.studies.code import code_version
 from tasks.studies.runners import AnySetting, runner_of
-
-LIBRARY = Path(__file__).parents[2] / "hybriddp"
-_FIRST_MODULE = "study_runs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,44 +41,7 @@ def key_of(job: Job) -> str:
 
 
 def _code_of(job: Job) -> str:
-    first_module = runner_of(job.setting).first_module
-    return code_version() if first_module == _FIRST_MODULE else code_version(first_module)
-
-
-@functools.cache
-def code_version(first_module: str = _FIRST_MODULE) -> str:
-    """Return a hash of every library module that a run can reach, but for words about it."""
-    digest = hashlib.sha256()
-    for name in sorted(_reachable(first_module)):
-        tree = ast.parse((LIBRARY / f"{name}.py").read_bytes())
-        for node in ast.walk(tree):
-            body = getattr(node, "body", None)
-            if isinstance(body, list) and body and _is_docstring(body[0]):
-                body[0] = ast.Pass()
-        digest.update(f"{name} {ast.dump(tree)}".encode())
-    return digest.hexdigest()[:12]
-
-
-def _is_docstring(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )
-
-
-def _reachable(first: str) -> set[str]:
-    reached, waiting = set(), [first]
-    while waiting:
-        name = waiting.pop()
-        if name in reached or not (LIBRARY / f"{name}.py").is_file():
-            continue
-        reached.add(name)
-        for node in ast.walk(ast.parse((LIBRARY / f"{name}.py").read_bytes())):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("hybriddp"):
-                inner = (node.module or "").partition(".")[2]
-                waiting += [inner] if inner else [alias.name for alias in node.names]
-    return reached
+    return code_version(runner_of(job.setting).first_module)
 
 
 class Store:

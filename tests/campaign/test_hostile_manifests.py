@@ -9,14 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tasks.kmeans import identify as identify_kmeans
-from tasks.kmeans_steps import run_kmeans
-from tasks.mean import identify as identify_mean
-from tasks.mean_steps import run_mean
-from tasks.run import identify
-from tasks.steps import run_release
-from tasks.zealous import identify as identify_zealous
-from tasks.zealous_steps import run_zealous
+from tasks.products.clusters.draws import identify as identify_kmeans
+from tasks.products.head_list.run import identify
+from tasks.products.histograms.draws import identify as identify_zealous
+from tasks.products.mean.draws import identify as identify_mean
+from tasks.release.walk import run_release
 from tests.clusters import support as clusters
 from tests.homes import new_home
 from tests.mean import support as mean
@@ -35,14 +32,14 @@ def made_by(kind: str, folder: Path):
         return identify(release.request_for(log), new_home(folder / "home")), run_release
     if kind == "histograms":
         zealous.popular_log(log)
-        return identify_zealous(zealous.request_for(log), new_home(folder / "home")), run_zealous
+        return identify_zealous(zealous.request_for(log), new_home(folder / "home")), run_release
     log = folder / "log.csv"
     if kind == "clusters":
         clusters.write_points(log)
-        return identify_kmeans(clusters.request_for(log), new_home(folder / "home")), run_kmeans
+        return identify_kmeans(clusters.request_for(log), new_home(folder / "home")), run_release
     mean.write_numbers(log, mean.usual_rows())
     asked = mean.request_for(log, one_number=kind == "one number")
-    return identify_mean(asked, new_home(folder / "home")), run_mean
+    return identify_mean(asked, new_home(folder / "home")), run_release
 
 
 @pytest.mark.parametrize("kind", ["search", "histograms", "mean", "one number", "clusters"])

@@ -8,8 +8,8 @@ import random
 
 import pytest
 
-from tasks.ledger_check import check_ledger
-from tasks.policy import Policy, set_policy
+from tasks.budget.policy import Policy, set_policy
+from tasks.ledger.check import check_ledger
 from tests.ledger.test_window import PRICE, Curator, clock, home  # noqa: F401 - fixtures
 
 SEED = os.environ.get("HYBRIDDP_TEST_SEED", "20261116")

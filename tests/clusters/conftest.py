@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tasks.kmeans import KMeansRun, identify
-from tasks.kmeans_steps import run_kmeans
-from tasks.signatures import read_public_key
+from tasks.products.clusters.draws import KMeansRun, identify
+from tasks.release.walk import run_release
+from tasks.verify.signatures import read_public_key
 from tests.clusters.support import request_for, write_points
 from tests.homes import new_home
 from tests.release.conftest import fast_folder, home, root  # noqa: F401 - fixtures
@@ -30,7 +30,7 @@ def gates_waived(monkeypatch) -> None:
 def original(log, fast_folder) -> KMeansRun:  # noqa: F811
     """A release, published, with its real gates."""
     run = identify(request_for(log), new_home(fast_folder / "clusters"))
-    run_kmeans(run)
+    run_release(run)
     return run
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tasks.kmeans_request import KMeansRequest
+from tasks.products.clusters.request import KMeansRequest
 
 # Where the clouds are, in the units of the columns, and how many people each has.
 CLOUDS = ((10.0, 100.0, 2_000), (30.0, 300.0, 1_000), (10.0, 300.0, 1_000))

@@ -5,18 +5,17 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from tasks.clusters import mechanism_of
-from tasks.draws import leave_working_copy
-from tasks.engine import open_warehouse
-from tasks.groups import ANSWERS, POINTS
-from tasks.kmeans import identify
-from tasks.kmeans_steps import run_kmeans
-from tasks.ledger_rules import Kind
-from tasks.number_log import choose_people, cohort_values, ingest
-from tasks.refusals import BadInput
-from tasks.reprocess import ReprocessRequest, run_reprocess
-from tasks.reserve import reserve
-from tasks.shelf import read_rows
+from tasks.budget.reserve import reserve
+from tasks.ledger.rules import Kind
+from tasks.log.engine import open_warehouse
+from tasks.products.clusters import ANSWERS, POINTS
+from tasks.products.clusters.draws import identify
+from tasks.products.clusters.estimates import mechanism_of
+from tasks.products.numbers.log import choose_people, cohort_values, ingest
+from tasks.publish.shelf import read_rows
+from tasks.release.refusals import BadInput
+from tasks.release.reprocess import ReprocessRequest, run_reprocess
+from tasks.release.walk import leave_working_copy, run_release
 from tests.clusters.support import CLOUDS, UPPERS, request_for
 from tests.publish.proposals import require_a_notice_only, require_whole
 from tests.release.support import files_below, spent_by_account
@@ -81,7 +80,7 @@ def test_a_release_that_goes_on_is_drawn_from_all_who_paid_or_not_at_all(home, l
 
 def test_run_again_it_is_the_same_for_free(run, folder, gates_waived):
     before, entries = files_below(folder), run.ledger.entries()
-    assert run_kmeans(identify(run.request, run.home)) == folder
+    assert run_release(identify(run.request, run.home)) == folder
     assert files_below(folder) == before
     assert run.ledger.entries() == entries
 

@@ -4,10 +4,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.checks import VerificationFailed
-from tasks.groups import MEASUREMENT_FILES as FILES
-from tasks.kmeans_label import write_label
-from tasks.verify import verify_publication, verify_release
+from tasks.verify.checks import VerificationFailed
+from tasks.verify.verify import verify_publication, verify_release
+from tests.groups import FILES
 from tests.imports import require_light_verification
 from tests.publish.hostile import campaign
 from tests.publish.spoiling import Publisher, require_every_change_to_be_seen
@@ -20,7 +19,7 @@ PUBLIC = [
 
 @pytest.fixture
 def publisher(run, folder):
-    return Publisher(run, folder, write_label)
+    return Publisher(run, folder)
 
 
 def test_honest_release_passes_with_its_measurements(run, folder, key):

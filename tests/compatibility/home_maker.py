@@ -12,10 +12,11 @@ import tasks.steps
 import tasks.zealous_steps
 from tasks.home import Home
 from tasks.keys import make_keys
-from tasks.ledger import Ledger
 from tasks.manifest import code_version
-from tasks.publish import published_folder
 from tasks.release_files import writer_version
+
+from tasks.ledger import Ledger
+from tasks.publish import published_folder
 from tests.clusters import support as clusters
 from tests.compatibility.old_homes import OldHome, described
 from tests.mean import support as mean

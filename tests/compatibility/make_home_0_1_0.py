@@ -11,24 +11,25 @@ from typing import Any
 
 import tasks.measurements
 import tasks.steps
-from hybriddp.device import Device
 from tasks.home import Home
 from tasks.keys import make_keys, read_public_key
 from tasks.kmeans import identify as identify_kmeans
 from tasks.kmeans_steps import run_kmeans
-from tasks.ledger import Ledger
 from tasks.ledger_rules import Kind
 from tasks.mean import identify as identify_mean
 from tasks.mean_steps import run_mean
 from tasks.overview import balance, runway, set_membership
 from tasks.policy import Policy, set_policy
-from tasks.publish import publish, withhold
 from tasks.reprocess import ReprocessRequest, run_reprocess
 from tasks.run import identify
 from tasks.steps import run_release
 from tasks.withdraw import withdraw
 from tasks.zealous import identify as identify_zealous
 from tasks.zealous_steps import run_zealous
+
+from hybriddp.device import Device
+from tasks.ledger import Ledger
+from tasks.publish import publish, withhold
 from tests.clusters import support as clusters
 from tests.mean import support as mean
 from tests.release import support as release

@@ -16,16 +16,17 @@ from typing import Any
 
 import tasks.measurements
 import tasks.steps
-from hybriddp.client import Client
 from hybriddp.curator import Loss
-from hybriddp.device import Device
 from tasks.keys import open_for_writing
 from tasks.ledger_rules import Kind
 from tasks.overview import set_membership
 from tasks.policy import Policy, set_policy
-from tasks.publish import withhold
 from tasks.reserve import void_reservation
 from tasks.withdraw import withdraw
+
+from hybriddp.client import Client
+from hybriddp.device import Device
+from tasks.publish import withhold
 from tests.clusters import support as clusters
 from tests.compatibility.home_maker import N_DEVICES, QUERIES, Maker, die, instead, write_logs
 from tests.compatibility.old_homes import remembered

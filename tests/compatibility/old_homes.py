@@ -18,38 +18,35 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from flows.cli import app
-from hybriddp.device_file import AccountFile
-from tasks.home import Home
-from tasks.kmeans import identify as identify_clusters
-from tasks.kmeans_request import KMeansRequest
-from tasks.kmeans_steps import run_kmeans
-from tasks.ledger import Ledger
-from tasks.ledger_rules import Kind
-from tasks.manifest import code_version
-from tasks.mean import identify as identify_mean
-from tasks.mean_request import MeanRequest
-from tasks.mean_steps import run_mean
-from tasks.publish import publish
-from tasks.refusals import BudgetRefused
-from tasks.release_files import writer_version
-from tasks.reprocess import ReprocessRequest, run_reprocess
-from tasks.request import ReleaseRequest
-from tasks.run import identify as identify_head_list
-from tasks.signatures import read_public_key
-from tasks.steps import run_release
-from tasks.verify import own_measurements, verify_release
-from tasks.zealous import identify as identify_histograms
-from tasks.zealous_request import ZealousRequest
-from tasks.zealous_steps import run_zealous
+from flows.cli.main import app
+from hybriddp.device.file import AccountFile
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.rules import Kind
+from tasks.products.clusters.draws import identify as identify_clusters
+from tasks.products.clusters.request import KMeansRequest
+from tasks.products.files import writer_version
+from tasks.products.head_list.request import ReleaseRequest
+from tasks.products.head_list.run import identify as identify_head_list
+from tasks.products.histograms.draws import identify as identify_histograms
+from tasks.products.histograms.request import ZealousRequest
+from tasks.products.mean.draws import identify as identify_mean
+from tasks.products.mean.request import MeanRequest
+from tasks.publish.publish import publish
+from tasks.release.refusals import BudgetRefused
+from tasks.release.reprocess import ReprocessRequest, run_reprocess
+from tasks.release.walk import run_release
+from tasks.store.home import Home
+from tasks.verify.manifest import code_version
+from tasks.verify.signatures import read_public_key
+from tasks.verify.verify import own_measurements, verify_release
 from tests.release.support import files_below
 
 # How each kind of release is asked for, found and run.
 PRODUCTS: dict[str, tuple[Any, Any, Any]] = {
     "head list": (ReleaseRequest, identify_head_list, run_release),
-    "histograms": (ZealousRequest, identify_histograms, run_zealous),
-    "mean": (MeanRequest, identify_mean, run_mean),
-    "clusters": (KMeansRequest, identify_clusters, run_kmeans),
+    "histograms": (ZealousRequest, identify_histograms, run_release),
+    "mean": (MeanRequest, identify_mean, run_release),
+    "clusters": (KMeansRequest, identify_clusters, run_release),
 }
 # Everything that spends or draws.
 _PAID = (Kind.RESERVED, Kind.DRAW_STARTED, Kind.DRAWN)

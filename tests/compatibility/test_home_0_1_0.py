@@ -5,10 +5,10 @@ import shutil
 
 import pytest
 
-from tasks.home import Home
-from tasks.ledger import Ledger
-from tasks.overview import balance, runway
-from tasks.verify import VerificationFailed, verify_release
+from tasks.budget.overview import balance, runway
+from tasks.ledger.ledger import Ledger
+from tasks.store.home import Home
+from tasks.verify.verify import VerificationFailed, verify_release
 from tests.compatibility.old_homes import OldHome, unpack
 
 HEAD_LISTS = ["published", "paper", "latest", "collected"]

@@ -10,13 +10,13 @@ from collections.abc import Callable
 
 import pytest
 
-from hybriddp.device import Device, ReportRefused
-from hybriddp.package import read_package
-from tasks.home import Home
-from tasks.ledger import Ledger
-from tasks.reserve import void_reservation
-from tasks.signatures import is_signed
-from tasks.verify import VerificationFailed, verify_release
+from hybriddp.device.package import read_package
+from hybriddp.device.reporting import Device, ReportRefused
+from tasks.budget.reserve import void_reservation
+from tasks.ledger.ledger import Ledger
+from tasks.store.home import Home
+from tasks.verify.signatures import is_signed
+from tasks.verify.verify import VerificationFailed, verify_release
 from tests.compatibility.old_homes import OldHome, remembered, require_same, unpack
 
 # What was published, in all its forms.

@@ -2,30 +2,23 @@
 
 import os
 import shlex
-from importlib import import_module
 
 import pytest
 from typer.testing import CliRunner, Result
 
-from flows.cli import app
-from tasks.home import Home
-from tasks.outcome import Outcome
-
-# Where a flow's release is identified, and its steps without Prefect.
-_PRODUCTS = {
-    "release": ("tasks.run", "tasks.steps"),
-    "zealous": ("tasks.zealous", "tasks.zealous_steps"),
-    "mean": ("tasks.mean", "tasks.mean_steps"),
-    "kmeans": ("tasks.kmeans", "tasks.kmeans_steps"),
-}
+from flows.cli.main import app
+from tasks.products.registry import product_named
+from tasks.products.request import LogRequest
+from tasks.release.outcome import Outcome
+from tasks.release.walk import run_release
+from tasks.store.home import Home
 
 
-def run_plainly(name: str, request: object, home: Home, *, is_quiet: bool) -> tuple:
-    """Do what `flows.running.run_flow` does."""
-    identifying, steps = _PRODUCTS[name]
-    run = import_module(identifying).identify(request, home)
-    folder = getattr(import_module(steps), f"run_{name}")(run)
-    outcome = Outcome.collecting(run) if folder is None else Outcome.published(run)
+def run_plainly(name: str, request: LogRequest, home: Home, *, is_quiet: bool) -> tuple:
+    """Do what `flows.console.running.run_flow` does."""
+    run = product_named(name).working.identify(request, home)
+    run_release(run)
+    outcome = Outcome.collecting(run) if run.is_collecting else Outcome.published(run)
     return outcome, {"every step": 1.0}
 
 
@@ -40,6 +33,6 @@ def run_command(line: str) -> Result:
             "environ",
             {k: v for k, v in environment if not k.startswith(("HYBRIDDP_", "PREFECT_"))},
         )
-        patched.setattr("flows.environment.atexit.register", lambda _: None)
-        patched.setattr("flows.running.run_flow", run_plainly)
+        patched.setattr("flows.server.environment.atexit.register", lambda _: None)
+        patched.setattr("flows.console.running.run_flow", run_plainly)
         return CliRunner().invoke(app, arguments)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from flows.cli import Commands
+from flows.cli.main import Commands
 from tasks.studies.catalogue import STUDIES
 from tests.docs.pages import (
     INDEX,
@@ -132,7 +132,8 @@ def test_readme_shows_a_release_and_its_label_as_they_are_printed():
     shown, _picture = (text for _, text in blocks(README, "text"))
     rows = re.findall(r"^ \d +\S.* http\S+ +0\.\d{6} +0\.\d{6} - 0\.\d{6}$", shown, re.MULTILINE)
     assert len(rows) == 5
-    label = (ROOT / "tasks" / "label.py").read_text()
+    products = ROOT / "tasks" / "products"
+    label = "".join(file.read_text() for file in products.glob("**/label.py"))
     for words in ("who saw their searches", "Over a lifetime", "are used beyond"):
         assert words in readme
         assert words in label

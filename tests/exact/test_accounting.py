@@ -6,17 +6,19 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hybriddp.accounting import Cost, compose_basic, compose_parallel, compose_pld
+from hybriddp.accounting.accountants import Cost, compose_basic, compose_parallel, compose_pld
+from hybriddp.accounting.event import Neighbours
+from hybriddp.blender.events import HeadListDraw, OptinHistogram
+from hybriddp.blender.finding import HeadListMechanism
+from hybriddp.blender.optin import HistogramMechanism
 from hybriddp.errors import InvalidParameter, UnknownEvent
-from hybriddp.event_rules import Neighbours
-from hybriddp.events import ClientReport, HeadListDraw, OptinHistogram, SubsetReport
-from hybriddp.headlist import HeadListMechanism
-from hybriddp.local_subset import SubsetMechanism
-from hybriddp.noise import DiscreteLaplace
-from hybriddp.optin import HistogramMechanism
+from hybriddp.noise.laplace import DiscreteLaplace
 from hybriddp.params import Budget
-from hybriddp.response import RandomizedResponse, TwoStageResponse
-from hybriddp.subset import SubsetResponse
+from hybriddp.randomizers.events import ClientReport, SubsetReport
+from hybriddp.randomizers.one_stage import SubsetMechanism
+from hybriddp.randomizers.response import RandomizedResponse
+from hybriddp.randomizers.stages import TwoStageResponse
+from hybriddp.randomizers.subset import SubsetResponse
 from tests.exact.test_headlist import worst_with_counts
 
 ALONE = RandomizedResponse(1, 0)

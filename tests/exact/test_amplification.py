@@ -10,16 +10,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hybriddp import amplification
-from hybriddp.amplification import (
-    amplified,
-    certified_apart,
-    certified_together,
-    votes_near,
-)
 from hybriddp.errors import InvalidParameter
-from hybriddp.exact_gaussian import shift_divergence
-from hybriddp.gaussian import DiscreteGaussian, classic_factor, classic_sd, gaussian_delta
+from hybriddp.mean import amplification
+from hybriddp.mean.amplification import amplified, certified_apart, certified_together, votes_near
+from hybriddp.noise.exact_gaussian import shift_divergence
+from hybriddp.noise.gaussian import DiscreteGaussian, classic_factor, classic_sd, gaussian_delta
 from hybriddp.params import Budget
 
 BUDGET, LARGEST, N_TRUSTED, N_LOCAL = Budget(1, "1e-3"), 2, 2, 30

@@ -6,13 +6,13 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
-from hybriddp.bounded_reports import BitReport, WindowReport
 from hybriddp.errors import InvalidParameter
-from hybriddp.exact import exp
-from hybriddp.mean_reports import LaplaceReport, Quadratic
-from hybriddp.mixed_reports import MixedReport
+from hybriddp.noise.exponentials import exp
 from hybriddp.params import Budget
-from hybriddp.response import N_WORDS
+from hybriddp.randomizers.numbers.bounded import BitReport, WindowReport
+from hybriddp.randomizers.numbers.mixed import MixedReport
+from hybriddp.randomizers.numbers.reports import LaplaceReport, Quadratic
+from hybriddp.randomizers.response import N_WORDS
 
 EPSILONS = [F(1, 1000), F(1, 10), F(1, 2), F(1), F(2), F(4), F(50)]
 GRIDS = [1, 2, 7, 30]

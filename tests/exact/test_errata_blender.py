@@ -7,12 +7,14 @@ from itertools import product
 import numpy as np
 import pytest
 
-from hybriddp.denoise import denoise
-from hybriddp.headlist import HeadList, HeadListMechanism
-from hybriddp.noise import DiscreteLaplace
-from hybriddp.optin import count_listed_records, estimate_variance
+from hybriddp.blender.estimation.denoise import denoise
+from hybriddp.blender.estimation.paper import estimate_variance
+from hybriddp.blender.finding import HeadListMechanism
+from hybriddp.blender.headlist import HeadList
+from hybriddp.blender.optin import count_listed_records
+from hybriddp.noise.laplace import DiscreteLaplace
 from hybriddp.params import Budget
-from hybriddp.response import TwoStageResponse
+from hybriddp.randomizers.stages import TwoStageResponse
 
 # --- Item 1: the variance of the client's record estimates -----------------------------------
 

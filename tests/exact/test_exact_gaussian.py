@@ -8,11 +8,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hybriddp import exact_gaussian, exact_laplace
 from hybriddp.errors import InvalidParameter
-from hybriddp.exact import exp
-from hybriddp.exact_gaussian import add_gaussian_noise, normaliser_below, shift_divergence
-from hybriddp.gaussian import DiscreteGaussian, gaussian_delta, gaussian_epsilon
+from hybriddp.noise import exact_gaussian, exact_laplace
+from hybriddp.noise.exact_gaussian import add_gaussian_noise, normaliser_below, shift_divergence
+from hybriddp.noise.exponentials import exp
+from hybriddp.noise.gaussian import DiscreteGaussian, gaussian_delta, gaussian_epsilon
 from tests.stats import ALPHA, law_p_value
 
 

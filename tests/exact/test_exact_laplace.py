@@ -7,10 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hybriddp import exact_laplace
 from hybriddp.errors import InvalidParameter
-from hybriddp.exact_laplace import ExactLaplace
-from hybriddp.noise import DiscreteLaplace
+from hybriddp.noise import exact_laplace
+from hybriddp.noise.exact_laplace import ExactLaplace
+from hybriddp.noise.laplace import DiscreteLaplace
 from tests.stats import ALPHA, law_p_value
 
 

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybriddp.blender.events import HeadListDraw, headlist_leak
+from hybriddp.blender.finding import HeadListMechanism
 from hybriddp.errors import InvalidParameter
-from hybriddp.events import HeadListDraw, headlist_leak
-from hybriddp.headlist import HeadListMechanism
-from hybriddp.noise import DiscreteLaplace
+from hybriddp.noise.laplace import DiscreteLaplace
 from hybriddp.params import Budget
 
 # Replacing a user touches two records at most; all others keep their counts and cancel.

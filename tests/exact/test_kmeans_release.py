@@ -13,14 +13,16 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
-from hybriddp import kmeans_groups, kmeans_release, response
 from hybriddp.errors import InvalidParameter
-from hybriddp.kmeans_events import ClusterReport
-from hybriddp.kmeans_groups import respond
-from hybriddp.kmeans_release import KMeansMechanism
-from hybriddp.kmeans_start import first_centres
+from hybriddp.kmeans import groups as kmeans_groups
+from hybriddp.kmeans import mechanism as kmeans_release
+from hybriddp.kmeans.events import ClusterReport
+from hybriddp.kmeans.groups import respond
+from hybriddp.kmeans.mechanism import KMeansMechanism
+from hybriddp.kmeans.start import first_centres
 from hybriddp.params import Budget
-from hybriddp.response import N_WORDS, RandomizedResponse
+from hybriddp.randomizers import response
+from hybriddp.randomizers.response import N_WORDS, RandomizedResponse
 
 GRID, N_ITERATIONS = 2, 2
 MECHANISM = KMeansMechanism.for_budget(

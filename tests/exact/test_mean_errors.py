@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hybriddp.errors import InvalidParameter
-from hybriddp.mean_errors import MeanSetting, critical_users_laplace, laplace_noise
+from hybriddp.randomizers.numbers.errors import MeanSetting, critical_users_laplace, laplace_noise
 
 N_RANDOM = 10_000
 

@@ -6,13 +6,13 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
-from hybriddp.accounting import compose_basic
-from hybriddp.bounded_reports import BitReport
+from hybriddp.accounting.accountants import compose_basic
 from hybriddp.errors import InvalidParameter
-from hybriddp.mean_clients import REPORT_KINDS, ClientMeanMechanism
-from hybriddp.mean_events import BoundedReport, BoundedSum
-from hybriddp.mean_trusted import BoundedSumMechanism, squared_differences, trusted_budgets
+from hybriddp.mean.clients import REPORT_KINDS, ClientMeanMechanism
+from hybriddp.mean.events import BoundedReport, BoundedSum
+from hybriddp.mean.trusted import BoundedSumMechanism, squared_differences, trusted_budgets
 from hybriddp.params import Budget
+from hybriddp.randomizers.numbers.bounded import BitReport
 
 KEYS = np.array([0, 1, 0, 1, 1, 0, 1])
 ORDER = np.array([3, 0, 6, 2, 5, 1, 4])

@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hybriddp import noise
 from hybriddp.errors import InvalidParameter
-from hybriddp.noise import DiscreteLaplace
+from hybriddp.noise import laplace as noise
+from hybriddp.noise.laplace import DiscreteLaplace
 
 
 def test_cost_is_that_of_opendps_privacy_map():

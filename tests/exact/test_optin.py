@@ -10,17 +10,14 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
+from hybriddp.blender.estimation.paper import estimate_optin
+from hybriddp.blender.events import OptinHistogram
+from hybriddp.blender.evidence.combining import read_measured
+from hybriddp.blender.headlist import HeadList
+from hybriddp.blender.mechanisms import count_units, measured_vector, measuring_mechanism
+from hybriddp.blender.optin import HistogramMechanism, count_listed_records
 from hybriddp.errors import InvalidParameter
-from hybriddp.events import OptinHistogram
-from hybriddp.headlist import HeadList
-from hybriddp.high_utility import (
-    count_units,
-    measured_vector,
-    measuring_mechanism,
-    read_measured,
-)
-from hybriddp.noise import DiscreteLaplace
-from hybriddp.optin import HistogramMechanism, count_listed_records, estimate_optin
+from hybriddp.noise.laplace import DiscreteLaplace
 from hybriddp.params import BlenderParams, Budget
 
 # <0,0> is listed, <0,1> is a known query with an unknown url, <1,0> is unknown, <-1,-1> nothing.

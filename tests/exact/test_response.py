@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from hybriddp.errors import InvalidParameter
 from hybriddp.params import Budget
-from hybriddp.response import N_WORDS, RandomizedResponse, TwoStageResponse
+from hybriddp.randomizers.response import N_WORDS, RandomizedResponse
+from hybriddp.randomizers.stages import TwoStageResponse
 
 epsilons = st.fractions("1/1000", 12, max_denominator=1000)
 deltas = st.one_of(st.just(Fraction(0)), st.fractions("1/1000000", "1/10"))
@@ -222,7 +223,9 @@ def test_each_word_has_one_owner(monkeypatch):
         owners |= {((i + 1) << 60) - 1: lie for i, lie in enumerate(lies)}
         owners |= {3 << 60: value, N_WORDS - 1: value}
         for word, owner in owners.items():
-            monkeypatch.setattr("hybriddp.response.secrets.randbits", lambda bits, w=word: w)
+            monkeypatch.setattr(
+                "hybriddp.randomizers.response.secrets.randbits", lambda bits, w=word: w
+            )
             assert response.draw(value) == owner
 
 

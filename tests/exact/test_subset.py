@@ -22,10 +22,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybriddp.errors import InvalidParameter
-from hybriddp.events import SubsetReport
 from hybriddp.params import Budget
-from hybriddp.response import N_WORDS, RandomizedResponse, worst_delta
-from hybriddp.subset import SubsetResponse
+from hybriddp.randomizers.events import SubsetReport
+from hybriddp.randomizers.pairs import worst_delta
+from hybriddp.randomizers.response import N_WORDS, RandomizedResponse
+from hybriddp.randomizers.subset import SubsetResponse
 
 epsilons = st.fractions("1/1000", 12, max_denominator=1000)
 # Every number of values up to 7, with every size of sets.
@@ -152,7 +153,7 @@ def drawn_law(response: SubsetResponse, value: int, monkeypatch) -> Law:
         if share == 0:
             continue
         word = 0 if is_kept else response.truth_words
-        monkeypatch.setattr("hybriddp.subset.secrets.randbits", lambda bits, w=word: w)
+        monkeypatch.setattr("hybriddp.randomizers.subset.secrets.randbits", lambda bits, w=word: w)
         every = list(paths(response, is_kept))
         for path in every:
             answers, bounds = iter(path), []
@@ -161,7 +162,7 @@ def drawn_law(response: SubsetResponse, value: int, monkeypatch) -> Law:
                 bounds.append(bound)
                 return next(answers)
 
-            monkeypatch.setattr("hybriddp.subset.secrets.randbelow", answer)
+            monkeypatch.setattr("hybriddp.randomizers.subset.secrets.randbelow", answer)
             law[tuple(response.draw(value))] += share / len(every)
             assert prod(bounds) == len(every), "each path must be one of equally many"
     return law
@@ -186,7 +187,7 @@ def test_device_check_catches_a_sampler_that_forgets_floyds_replacement(monkeypa
     response = SubsetResponse.of_size(Budget("0.7"), 4, 2)
 
     def sloppy(self: SubsetResponse, value: int) -> list[int]:
-        from hybriddp import subset
+        from hybriddp.randomizers import subset
 
         is_kept = subset.secrets.randbits(64) < self.truth_words
         n_others = self.n_values - 1
@@ -208,7 +209,7 @@ def test_each_word_has_one_owner(monkeypatch):
         N_WORDS - 1: False,
     }
     for word, is_kept in words.items():
-        monkeypatch.setattr("hybriddp.subset.secrets.randbits", lambda bits, w=word: w)
+        monkeypatch.setattr("hybriddp.randomizers.subset.secrets.randbits", lambda bits, w=word: w)
         for value in range(5):
             report = response.draw(value)
             assert (value in report) == is_kept

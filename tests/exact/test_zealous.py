@@ -11,11 +11,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hybriddp.accounting import compose_basic, compose_pld
+from hybriddp.accounting.accountants import compose_basic, compose_pld
 from hybriddp.errors import InvalidParameter
-from hybriddp.events import INDISTINGUISHABLE, PROBABILISTIC, RELAXATIONS, ItemHistogram
 from hybriddp.params import Budget
-from hybriddp.zealous import ZealousMechanism
+from hybriddp.zealous.events import INDISTINGUISHABLE, PROBABILISTIC, RELAXATIONS, ItemHistogram
+from hybriddp.zealous.mechanism import ZealousMechanism
 from tests.privacy import least_delta, least_probabilistic_delta
 
 HALF = Fraction(1, 2)

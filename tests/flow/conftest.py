@@ -132,7 +132,7 @@ def run_command(*arguments: str, environment: dict[str, str]) -> subprocess.Comp
 def serve(environment: dict[str, str], output: Path) -> subprocess.Popen[bytes]:
     with output.open("ab") as log:
         return subprocess.Popen(
-            [sys.executable, "-m", "flows.serve"],
+            [sys.executable, "-m", "flows.server.serve"],
             cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT,
         )  # fmt: skip
 

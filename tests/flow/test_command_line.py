@@ -6,11 +6,11 @@ import time
 
 import pytest
 
-from hybriddp.package import read_package
-from tasks.home import Home
-from tasks.ledger import Ledger
-from tasks.ledger_rules import Kind
-from tasks.signatures import read_public_key
+from hybriddp.device.package import read_package
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.rules import Kind
+from tasks.store.home import Home
+from tasks.verify.signatures import read_public_key
 from tests.flow.conftest import blocklist_of, is_running, wait_until
 from tests.flow.logs import HEADER, POPULAR, SECRETS, write_searches
 from tests.homes import new_home, steps_of

@@ -8,12 +8,13 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.home import Home
-from tasks.ledger import Ledger
-from tasks.ledger_rules import Kind
-from tasks.shelf import read_rows
-from tasks.signatures import read_public_key
-from tasks.verify import verify_release
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.rules import Kind
+from tasks.products.head_list import HEAD_LIST
+from tasks.publish.shelf import read_rows
+from tasks.store.home import Home
+from tasks.verify.signatures import read_public_key
+from tasks.verify.verify import verify_release
 from tests.flow.conftest import blocklist_of, run_command, states_of_tasks, wait_until
 from tests.flow.logs import BLOCKED, SECRETS, write_searches
 
@@ -86,7 +87,9 @@ def test_command_finds_the_key_of_its_homes_server(served, from_the_form):
 def test_every_step_left_an_artifact(served, from_the_form):
     found = served.call("POST", "/artifacts/filter", {})
     kinds = {artifact["key"]: artifact["type"] for artifact in found}
-    assert {"markdown", "table", "image"} <= set(kinds.values())
+    assert set(kinds.values()) == {"markdown", "table"}
+    (plot,) = (a["data"] for a in found if a["key"] == "hybriddp-head-list-plot")
+    assert re.fullmatch(r"!\[[^]]+\]\(data:image/svg\+xml;utf8,[^)\s]+\)", plot)
     for step in (
         "release", "ingest", "gate-raw-log", "cohorts", "budget-runway", "head-list-draw",
         "forecast", "listing", "client-reports", "client-records",
@@ -94,6 +97,33 @@ def test_every_step_left_an_artifact(served, from_the_form):
         "gate-published-list", "head-list", "head-list-plot", "label",
     ):  # fmt: skip
         assert f"hybriddp-{step}" in kinds
+
+
+def test_a_runs_graph_is_the_chain_of_its_steps(served, from_the_form):
+    """Each task takes what the one before it passed on, and nothing of any other."""
+    wanted = {
+        "flows": {"name": {"any_": ["release"]}},
+        "flow_runs": {"state": {"type": {"any_": ["COMPLETED"]}}},
+        "sort": "START_TIME_ASC", "limit": 1,
+    }  # fmt: skip
+    (run,) = served.call("POST", "/flow_runs/filter", wanted)
+    graph = served.call("GET", f"/flow_runs/{run['id']}/graph-v2")
+    nodes = dict(graph["nodes"])
+    (place,) = graph["root_node_ids"]
+    chain = []
+    while True:
+        chain.append(nodes[place]["label"].rpartition("-")[0])
+        following = [child["id"] for child in nodes[place]["children"]]
+        if not following:
+            break
+        (place,) = following
+    # Without devices no package is published; questions are the flow's, not a task's.
+    steps = [
+        step.title for step in HEAD_LIST.working.STEPS
+        if not step.asks and step.title != "publish collection package"
+    ]  # fmt: skip
+    assert chain == ["identify", *steps]
+    assert len(nodes) == len(chain)
 
 
 @pytest.mark.parametrize("wrong", [{"epsilon": 99}, {"epsilom": 1}, {"epoch": None}])

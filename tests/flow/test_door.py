@@ -14,8 +14,8 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from flows.cut_off import MESSAGE, is_alone
-from flows.tied import descendants
+from flows.server.cut_off import MESSAGE, is_alone
+from flows.server.tied import descendants
 from tests.flow.conftest import (
     free_port,
     is_open,
@@ -97,7 +97,7 @@ def test_key_is_in_a_file_of_the_curator_and_nowhere_else(served):
     assert (served.home / "private" / "prefect" / "prefect.db").stat().st_mode & 0o077 == 0
     listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
     secret = served.key.partition(":")[2]
-    assert "flows.tied" in listed.stdout
+    assert "flows.server.tied" in listed.stdout
     assert len(secret) >= 32
     assert secret not in listed.stdout + served.output.read_text()
 
@@ -118,8 +118,8 @@ BEGIN = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from pathlib import Path
-from flows.temporary import begin
-from tasks.home import Home
+from flows.server.temporary import begin
+from tasks.store.home import Home
 server = begin(Home(Path(sys.argv[1])))
 print(server.url, server.child.process.pid, flush=True)
 time.sleep(600)
@@ -149,7 +149,7 @@ def test_server_of_a_command_ends_with_it(tmp_path, number):
 def serve(home: Path, port: int) -> subprocess.Popen[str]:
     environment = os.environ | {"HYBRIDDP_HOME": str(home), "HYBRIDDP_PORT": str(port)}
     return subprocess.Popen(
-        [sys.executable, "-m", "flows.serve"],
+        [sys.executable, "-m", "flows.server.serve"],
         cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
 

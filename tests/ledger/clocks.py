@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tasks.ledger import Ledger
+from tasks.ledger.ledger import Ledger
 
 
 class Clock:

@@ -5,21 +5,21 @@ import shutil
 import pytest
 from typer.testing import CliRunner
 
-import tasks.founding
-import tasks.keys
-import tasks.witnesses
-from flows.cli import app
+import tasks.ledger.founding
+import tasks.ledger.witnesses
+import tasks.store.keys
+from flows.cli.main import app
 from hybriddp.errors import HybridDPError, InvalidParameter
-from tasks.doctor import examine
-from tasks.founding import founding, id_form_of
-from tasks.home import Home
-from tasks.ids import FIRST_FORM, NEWEST_FORM
-from tasks.keys import PURPOSES, Keyring, make_home, make_keys, open_for_writing
-from tasks.ledger import Ledger, LedgerCorrupt
-from tasks.ledger_check import check_ledger
-from tasks.ledger_rules import Kind
-from tasks.overview import balance, set_membership
-from tasks.signatures import KeyProblem
+from tasks.budget.overview import balance, set_membership
+from tasks.ledger.check import check_ledger
+from tasks.ledger.founding import founding, id_form_of
+from tasks.ledger.ledger import Ledger, LedgerCorrupt
+from tasks.ledger.rules import Kind
+from tasks.log.ids import FIRST_FORM, NEWEST_FORM
+from tasks.store.doctor import examine
+from tasks.store.home import Home
+from tasks.store.keys import PURPOSES, Keyring, make_home, make_keys, open_for_writing
+from tasks.verify.signatures import KeyProblem
 from tests.homes import new_home
 from tests.release.support import reserve_groups
 
@@ -139,9 +139,9 @@ class Died(BaseException):
 def test_a_crash_anywhere_in_making_a_home_is_mended_by_making_it_again(tmp_path, monkeypatch):
     """Every durable step of it is a write of a file, or the founding row."""
     places = [
-        (tasks.keys, "write_whole"),
-        (tasks.witnesses, "write_whole"),
-        (tasks.founding, "verified_head"),
+        (tasks.store.keys, "write_whole"),
+        (tasks.ledger.witnesses, "write_whole"),
+        (tasks.ledger.founding, "verified_head"),
         (Ledger, "append"),
     ]
 
@@ -207,7 +207,7 @@ def test_a_lost_or_emptied_ledger_does_not_begin_anew(tmp_path, is_emptied, has_
 def home_of_the_first_version(root, monkeypatch, groups=()):
     """Make a home as 0.1.0 did: keys, and a ledger without a founding."""
     with monkeypatch.context() as patch:
-        patch.setattr(tasks.keys, "found", lambda *_: None)
+        patch.setattr(tasks.store.keys, "found", lambda *_: None)
         home = new_home(root)
         if groups:
             reserve_groups(home, "r1", groups)

@@ -7,17 +7,17 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
-import tasks.witnesses
-from flows.cli import app
-from hybriddp.headlist import HeadListMechanism
+import tasks.ledger.witnesses
+from flows.cli.main import app
+from hybriddp.blender.finding import HeadListMechanism
 from hybriddp.params import Budget
-from tasks.doctor import examine
-from tasks.ledger import Ledger, LedgerCorrupt, LedgerError
-from tasks.ledger_chain import Chain, row_hash
-from tasks.ledger_check import check_ledger
-from tasks.ledger_rules import Kind
-from tasks.measurements import draw_once
-from tasks.witnesses import verified_head
+from tasks.ledger.chain import Chain, row_hash
+from tasks.ledger.check import check_ledger
+from tasks.ledger.ledger import Ledger, LedgerCorrupt, LedgerError
+from tasks.ledger.rules import Kind
+from tasks.ledger.witnesses import verified_head
+from tasks.measured.drawing import draw_once
+from tasks.store.doctor import examine
 from tests.homes import new_home
 from tests.release.support import reserve_groups
 
@@ -72,7 +72,7 @@ def test_one_bit_of_the_index_draws_nothing_again(run):
         lambda _: draw_once(run, "S", EVENT, lambda: pytest.fail("counted"), lambda _: TABLE),
         lambda home: Ledger(home.ledger).verify(),
     ):
-        tasks.witnesses._CHECKED.clear()
+        tasks.ledger.witnesses._CHECKED.clear()
         with pytest.raises(LedgerCorrupt, match="the index that finds them is not"):
             use(home)
     done = CliRunner().invoke(app, ["ledger", "verify", "--home", str(home.root)])
@@ -109,9 +109,11 @@ def test_no_flipped_bit_leaves_a_verified_ledger_with_a_wrong_state(run):
 
 def test_the_index_is_read_once_in_a_process(run, monkeypatch):
     read = []
-    original = tasks.ledger.require_indexed
-    monkeypatch.setattr(tasks.ledger, "require_indexed", lambda c: (read.append(c), original(c)))
-    tasks.witnesses._CHECKED.clear()
+    original = tasks.ledger.ledger.require_indexed
+    monkeypatch.setattr(
+        tasks.ledger.ledger, "require_indexed", lambda c: (read.append(c), original(c))
+    )
+    tasks.ledger.witnesses._CHECKED.clear()
     for _ in range(2):
         verified_head(run.home)
     assert len(read) == 1

@@ -2,21 +2,21 @@
 
 import pytest
 
-import tasks.ingest
-import tasks.run
-from tasks.cohorts import choose_cohorts
-from tasks.ingest import ingest, judge_log
-from tasks.judgements import count_fruitless
-from tasks.ledger import Ledger
-from tasks.ledger_check import check_ledger
-from tasks.ledger_rules import Kind
-from tasks.log_files import BadInput
-from tasks.log_request import LogColumns
-from tasks.policy import Policy, set_policy
-from tasks.quality import GateRefused, Result, Verdict
-from tasks.refusals import BudgetRefused
-from tasks.reserve import reserve, void_reservation
-from tasks.run import identify
+import tasks.log.ingest
+import tasks.release.run
+from tasks.budget.policy import Policy, set_policy
+from tasks.budget.reserve import reserve, void_reservation
+from tasks.gates.judgements import count_fruitless
+from tasks.gates.quality import GateRefused, Result, Verdict
+from tasks.ledger.check import check_ledger
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.rules import Kind
+from tasks.log.cohorts import choose_cohorts
+from tasks.log.ingest import ingest, judge_log
+from tasks.log.raw.files import BadInput
+from tasks.products.head_list.run import identify
+from tasks.products.request import LogColumns
+from tasks.release.refusals import BudgetRefused
 from tests.homes import new_home
 from tests.release.support import COLUMNS, request_for, waive_gates, write_log
 
@@ -73,7 +73,7 @@ def test_a_share_cannot_be_bisected_and_the_row_comes_before_the_verdict(
         return verdict
 
     n_asked = []
-    monkeypatch.setattr(tasks.ingest, "judge", judge)
+    monkeypatch.setattr(tasks.log.ingest, "judge", judge)
     for number in range(3):
         n_asked.append(number + 1)
         for _ in range(2):  # the same question again has the same answer, and is free
@@ -82,7 +82,7 @@ def test_a_share_cannot_be_bisected_and_the_row_comes_before_the_verdict(
                     ask(home, log, 0.01 * (number + 1))
             else:
                 ask(home, log, 0.01 * (number + 1))
-    monkeypatch.setattr(tasks.ingest, "judge", None)  # calling it would fail
+    monkeypatch.setattr(tasks.log.ingest, "judge", None)  # calling it would fail
     with pytest.raises(BudgetRefused, match=r"judged 3 times .* --max-refusals N"):
         ask(home, log, 0.04)
     assert len(judged(home)) == n_fruitless(home) == 3
@@ -190,7 +190,7 @@ def test_the_log_is_not_read_once_more_for_its_row(home, log, monkeypatch):
     waive_gates(monkeypatch.setattr)
     run = identify(request_for(log, epoch=EPOCH), home)
     ingest(run)
-    monkeypatch.setattr(tasks.run, "release_ids_of", None)  # calling it would fail
+    monkeypatch.setattr(tasks.release.run, "release_ids_of", None)  # calling it would fail
     judge_log(run)
     assert len(judged(home)) == 1
 
@@ -198,12 +198,12 @@ def test_the_log_is_not_read_once_more_for_its_row(home, log, monkeypatch):
 def test_a_process_that_did_not_name_the_release_finds_the_same_log(home, log, monkeypatch):
     waive_gates(monkeypatch.setattr)
     first = ask(home, log, 0.01)
-    monkeypatch.setattr(tasks.run, "_LOG_IDS", {})
+    monkeypatch.setattr(tasks.release.run, "_LOG_IDS", {})
     ask(home, log, 0.02)
-    monkeypatch.setattr(tasks.run, "_LOG_IDS", {})
+    monkeypatch.setattr(tasks.release.run, "_LOG_IDS", {})
     judge_log(first)
     assert len({row["log"] for row in judged(home)}) == 1
-    monkeypatch.setattr(tasks.run, "_LOG_IDS", {})
+    monkeypatch.setattr(tasks.release.run, "_LOG_IDS", {})
     log.write_text(log.read_text() + "\n")
     with pytest.raises(BadInput, match="changed while it was read"):
         judge_log(first)

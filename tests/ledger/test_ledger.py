@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.ledger import GENESIS, Head, IllegalStep, Ledger, LedgerCorrupt, LedgerMoved
-from tasks.ledger_rules import NOTES, ONCE, RULES, Attempt, Entry, Kind
+from tasks.ledger.ledger import GENESIS, Head, IllegalStep, Ledger, LedgerCorrupt, LedgerMoved
+from tasks.ledger.rules import NOTES, ONCE, RULES, Attempt, Entry, Kind
 
 GROUPS = {"groups": {draw: {"epsilon": "4", "delta": "1/100000"} for draw in ("S", "T", "C")}}
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from hybriddp.errors import InvalidParameter
 from hybriddp.params import Budget
-from tasks.ledger import Ledger, LedgerMoved
-from tasks.policy import (
+from tasks.budget.policy import (
     DELTA_UNITS,
     EPSILON_UNITS,
     Charge,
@@ -18,7 +17,8 @@ from tasks.policy import (
     current_policy,
     set_policy,
 )
-from tasks.spending import Spent, first_fit, total
+from tasks.budget.spending import Spent, first_fit, total
+from tasks.ledger.ledger import Ledger, LedgerMoved
 
 NOW = datetime(2026, 11, 10, tzinfo=UTC)
 PRICE = Charge(4 * EPSILON_UNITS, DELTA_UNITS // 100_000)

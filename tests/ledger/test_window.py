@@ -8,14 +8,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hybriddp.headlist import HeadListMechanism
-from tasks.ledger import IllegalStep, Ledger, LedgerCorrupt
-from tasks.ledger_check import check_ledger
-from tasks.ledger_rules import Kind, live_reservations
-from tasks.measurements import _start, draw_once
-from tasks.policy import Charge, Policy, current_policy, set_policy
-from tasks.refusals import BudgetRefused
-from tasks.reserve import void_reservation
+from hybriddp.blender.finding import HeadListMechanism
+from tasks.budget.policy import Charge, Policy, current_policy, set_policy
+from tasks.budget.reserve import void_reservation
+from tasks.ledger.check import check_ledger
+from tasks.ledger.ledger import IllegalStep, Ledger, LedgerCorrupt
+from tasks.ledger.rules import Kind, live_reservations
+from tasks.measured.drawing import _start, draw_once
+from tasks.products.head_list.run import params_of
+from tasks.release.refusals import BudgetRefused
 from tests.homes import new_home, steps_of
 from tests.ledger.clocks import Clock
 from tests.release.support import reserve_groups
@@ -47,7 +48,7 @@ def reserve(home, name):
 
 def draw(run, meanwhile=lambda: None):
     """Draw as every product does; something else happens while the private data is counted."""
-    event = HeadListMechanism.for_budget(run.params.budget).event
+    event = HeadListMechanism.for_budget(params_of(run).budget).event
     table = pa.table({"query": ["a"], "url": ["b"]})
     return draw_once(run, "S", event, meanwhile, lambda _: table)
 
@@ -154,7 +155,7 @@ def test_verify_sees_a_row_that_is_dated_before_the_row_in_front_of_it(home, clo
 def test_rows_of_the_first_version_may_lie_behind_and_count_as_late_as_they_were_written(
     clock, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("tasks.keys.found", lambda *_: None)
+    monkeypatch.setattr("tasks.store.keys.found", lambda *_: None)
     monkeypatch.setattr(Ledger, "_moment", lambda *_: clock.moment)
     home = new_home(tmp_path)
     set_policy(Ledger(home.ledger), Policy(PRICE, 30))
@@ -193,7 +194,7 @@ class Curator:
         if not self.runs:
             return
         run, group = self.chance.choice(self.runs[-2:]), self.chance.choice("SC")
-        event = HeadListMechanism.for_budget(run.params.budget).event
+        event = HeadListMechanism.for_budget(params_of(run).budget).event
 
         def meanwhile():
             if depth == 0 and self.chance.random() < 0.5:  # what a thief of budget would try

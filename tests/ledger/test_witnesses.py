@@ -7,26 +7,26 @@ import shutil
 import pyarrow as pa
 import pytest
 
-import tasks.reserve
-import tasks.witnesses
-from hybriddp.headlist import HeadListMechanism
+import tasks.budget.reserve
+import tasks.ledger.witnesses
+from hybriddp.blender.finding import HeadListMechanism
 from hybriddp.params import Budget
-from tasks.draws import draw_head_list
-from tasks.groups import ALL_GROUPS
-from tasks.groups import MEASUREMENT_FILES as FILES
-from tasks.ledger import Ledger, LedgerCorrupt
-from tasks.ledger_chain import Chain
-from tasks.ledger_check import check_ledger
-from tasks.ledger_rules import Kind
-from tasks.left_out import settle_list
-from tasks.measurements import draw_once
-from tasks.policy import Policy
-from tasks.publish import withhold
-from tasks.request import ReleaseRequest
-from tasks.reserve import void_reservation
-from tasks.run import Release
-from tasks.steps import run_release
-from tasks.withdraw import withdraw
+from tasks.budget.policy import Policy
+from tasks.budget.reserve import void_reservation
+from tasks.ledger.chain import Chain
+from tasks.ledger.check import check_ledger
+from tasks.ledger.ledger import Ledger, LedgerCorrupt
+from tasks.ledger.rules import Kind
+from tasks.measured.drawing import draw_once
+from tasks.products.head_list.measuring.draws import draw_head_list
+from tasks.products.head_list.measuring.left_out import settle_list
+from tasks.products.head_list.request import ReleaseRequest
+from tasks.products.registry import PRODUCTS
+from tasks.publish.publish import withhold
+from tasks.publish.withdraw import withdraw
+from tasks.release.run import Release
+from tasks.release.walk import run_release
+from tests.groups import FILES
 from tests.homes import new_home, steps_of
 from tests.release.support import (
     request_for,
@@ -64,7 +64,11 @@ def backup(home):
 def reserved_for(home, group):
     """Reserve one group of any product, as a release does."""
     terms = {"epsilon_nano": 4 * 10**9, "delta_atto": 10**13, "members": 2}
-    payload = {"groups": {group: terms}, "policy": Policy().payload, "participation": "none"}
+    (product,) = (product for product in PRODUCTS if group in product.groups)
+    payload = {
+        "groups": {group: terms}, "policy": Policy().payload, "participation": "none",
+        "parameters": {"strategy": product.strategies[0]},
+    }  # fmt: skip
     Ledger(home.ledger).append(Kind.RESERVED, "a" * 32, 1, payload)
     return Release(home, "a" * 32, 1)
 
@@ -75,15 +79,15 @@ def refuses_everything(home, *release_ids):
         for use in (
             check_ledger,
             lambda home: reserve_groups(home, "other", PAIRS),
-            lambda home: tasks.witnesses.verified_head(home),
+            lambda home: tasks.ledger.witnesses.verified_head(home),
             *(lambda home, known=known: void_reservation(home, known) for known in release_ids),
         ):
             with pytest.raises(LedgerCorrupt, match="forgotten spending"):
                 use(home)
-        tasks.witnesses._CHECKED.clear()
+        tasks.ledger.witnesses._CHECKED.clear()
 
 
-@pytest.mark.parametrize("group", ALL_GROUPS)
+@pytest.mark.parametrize("group", FILES)
 def test_every_draw_of_every_product_leaves_a_witness_before_its_noise(home, group):
     run = reserved_for(home, group)
     restore, witness = backup(home), run.folder / f"{group}.started.json"
@@ -102,7 +106,7 @@ def test_every_draw_of_every_product_leaves_a_witness_before_its_noise(home, gro
 
 
 def check_ledger_without_files(home):
-    tasks.witnesses.verified_head(home, anew=True)
+    tasks.ledger.witnesses.verified_head(home, anew=True)
 
 
 def test_all_products_draw_through_this_one_door():
@@ -115,10 +119,10 @@ def test_all_products_draw_through_this_one_door():
         and any(ast.unparse(argument) == "Kind.DRAW_STARTED" for argument in node.args[:1])
         and ast.unparse(node.func).endswith(".append")
     ]
-    assert writers == ["measurements.py"]
+    assert writers == ["drawing.py"]
 
 
-@pytest.mark.parametrize("group", ALL_GROUPS)
+@pytest.mark.parametrize("group", FILES)
 def test_a_measurement_of_the_first_version_is_a_witness_without_another_file(home, group):
     run = reserved_for(home, group)
     restore = backup(home)
@@ -141,9 +145,7 @@ def to_collecting(run):
 
 
 def to_drawn(run):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tasks.steps.publish", lambda *_: None)
-        run_release(run)
+    run_release(run, before="publish")
 
 
 def to_withheld(run):
@@ -292,7 +294,7 @@ def test_years_of_rows_and_files_are_read_once_in_a_process(home, monkeypatch):
         return original(chain, rows)
 
     monkeypatch.setattr(Chain, "extend", extend)
-    tasks.witnesses._CHECKED.clear()
+    tasks.ledger.witnesses._CHECKED.clear()
     run = reserve_groups(home, "r1", PAIRS)
     for group in "SC":
         draw_once(run, group, EVENT, lambda: None, lambda _: TABLE)
@@ -324,9 +326,9 @@ class Crowd:
     """Strangers who leave all the time: one before every row, and many while people decide."""
 
     def __init__(self, patch, leaving):
-        self.n_decisions, self._decide = 0, tasks.reserve._decide
+        self.n_decisions, self._decide = 0, tasks.budget.reserve._decide
         self._leaving = iter(leaving)
-        patch.setattr(tasks.reserve, "_decide", self.decide)
+        patch.setattr(tasks.budget.reserve, "_decide", self.decide)
 
     def decide(self, engine, run, head, now):
         self.n_decisions += 1

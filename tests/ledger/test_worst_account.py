@@ -6,18 +6,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import tasks.worst_account
-from hybriddp.accounting import compose_pld
-from hybriddp.mean_events import BoundedSum
-from hybriddp.noise import DiscreteLaplace
-from hybriddp.optin import HistogramMechanism
+import tasks.budget.worst_account
+from hybriddp.accounting.accountants import compose_pld
+from hybriddp.accounting.event import to_json
+from hybriddp.blender.optin import HistogramMechanism
+from hybriddp.mean.events import BoundedSum
+from hybriddp.noise.laplace import DiscreteLaplace
 from hybriddp.params import Budget
-from tasks.events import to_json
-from tasks.ledger import Ledger
-from tasks.ledger_rules import Kind
-from tasks.overview import runway
-from tasks.policy import Policy, set_policy
-from tasks.spending import file_digest
+from tasks.budget.overview import runway
+from tasks.budget.policy import Policy, set_policy
+from tasks.budget.spending import file_digest
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.rules import Kind
 from tests.homes import new_home
 
 ANNE, BOB = b"a" * 16, b"b" * 16
@@ -37,7 +37,10 @@ def charge(home, name, event, accounts, group="sums", attempt=1):
     digest = file_digest(path)
     path.rename(home.participation / f"{digest}.parquet")
     terms = {"epsilon_nano": 5 * 10**8, "delta_atto": 0, "members": len(accounts)}
-    payload = {"groups": {group: terms}, "policy": Policy().payload, "participation": digest}
+    payload = {
+        "groups": {group: terms}, "policy": Policy().payload, "participation": digest,
+        "parameters": {"strategy": "mean"},
+    }  # fmt: skip
     ledger = Ledger(home.ledger)
     ledger.append(Kind.RESERVED, name, attempt, payload)
     ledger.append(Kind.DRAW_STARTED, name, attempt, {"event": to_json(event)}, draw=group)
@@ -75,9 +78,11 @@ def test_each_history_is_composed_once_and_the_work_is_bounded(home, monkeypatch
     for number in range(3):
         charge(home, f"h{number}", HARSH, [bytes([i]) * 16 for i in range(number, 40)])
     composed = []
-    original = tasks.worst_account.composed
+    original = tasks.budget.worst_account.composed
     monkeypatch.setattr(
-        tasks.worst_account, "composed", lambda e, p: composed.append(len(e)) or original(e, p)
+        tasks.budget.worst_account,
+        "composed",
+        lambda e, p: composed.append(len(e)) or original(e, p),
     )
     assert not runway(home, with_pld=True).worst.is_bound
     assert composed == [3], "the others' sums are below what the first composes to"
@@ -88,7 +93,7 @@ def test_each_history_is_composed_once_and_the_work_is_bounded(home, monkeypatch
     assert runway(home, with_pld=True).worst.epsilon > 1.4
     assert composed == [3, 3], "a damaged note is none"
     file.unlink()
-    monkeypatch.setattr(tasks.worst_account, "_MOST_COMPOSED", 0)
+    monkeypatch.setattr(tasks.budget.worst_account, "_MOST_COMPOSED", 0)
     bounded = runway(home, with_pld=True).worst
     assert (bounded.epsilon, bounded.is_bound) == (1.5, True)
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tasks.mean import MeanRun, identify
-from tasks.mean_steps import run_mean
-from tasks.signatures import read_public_key
+from tasks.products.mean.draws import MeanRun, identify
+from tasks.release.walk import run_release
+from tasks.verify.signatures import read_public_key
 from tests.homes import new_home
 from tests.mean.support import request_for, usual_people, usual_rows, write_numbers, write_roster
 from tests.release.conftest import fast_folder, home, root  # noqa: F401 - fixtures
@@ -36,7 +36,7 @@ def _release(log: Path, folder: Path, **settings: object) -> MeanRun:
     run = identify(request_for(log, **settings), new_home(folder))
     with pytest.MonkeyPatch.context() as monkeypatch:
         waive_gates(monkeypatch.setattr)
-        run_mean(run)
+        run_release(run)
     return run
 
 

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tasks.groups import NUMBERS, SUMS
-from tasks.home import Home
-from tasks.mean import MeanRun, identify
-from tasks.mean_request import MeanRequest
-from tasks.measured import load_measurement
-from tasks.number_log import choose_people, cohort_values, ingest
-from tasks.reserve import reserve
-from tasks.run import Release
+from tasks.budget.reserve import reserve
+from tasks.measured.stored import load_measurement
+from tasks.products.mean import NUMBERS, SUMS
+from tasks.products.mean.draws import MeanRun, identify
+from tasks.products.mean.request import MeanRequest
+from tasks.products.numbers.log import choose_people, cohort_values, ingest
+from tasks.release.run import Release
+from tasks.store.home import Home
 
 COUNTRIES = ("DE", "FR", "US")
 N_PEOPLE, UPPER = 900, 10.0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.ledger_rules import Kind
+from tasks.ledger.rules import Kind
 from tests.mean.support import request_for
 from tests.release.faults import kill_and_go_on, points_of
 

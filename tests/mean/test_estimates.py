@@ -6,14 +6,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import tasks.mean
+import tasks.products.mean.draws
 from hybriddp.errors import HybridDPError
-from hybriddp.mean import MeanEstimate
-from hybriddp.mean_errors import MeanSetting
-from tasks.groups import NUMBERS, SQUARES, SUMS
-from tasks.mean import draw_reports, draw_squares, draw_sums
-from tasks.mean_estimates import KeyMean, MeanLaws, estimate_means
-from tasks.mean_product import build_table, cross_check
+from hybriddp.mean.estimate import MeanEstimate
+from hybriddp.randomizers.numbers.errors import MeanSetting
+from tasks.products.mean import NUMBERS, SQUARES, SUMS
+from tasks.products.mean.draws import draw_reports, draw_squares, draw_sums
+from tasks.products.mean.estimates import KeyMean, MeanLaws, estimate_means
+from tasks.products.mean.product import build_table, cross_check
 from tests.mean.support import measurements_of, request_for, reserve_mean, write_numbers
 
 GRID, UPPER = 65_536, 10.0
@@ -159,7 +159,7 @@ def counted(monkeypatch):
     def count_only(_run, group, _event, count, _draw):
         found[group] = count()
 
-    monkeypatch.setattr(tasks.mean, "draw_once", count_only)
+    monkeypatch.setattr(tasks.products.mean.draws, "draw_once", count_only)
     return found
 
 

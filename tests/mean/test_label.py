@@ -3,12 +3,12 @@
 import json
 from fractions import Fraction
 
-import tasks.mean_guarantee
-from hybriddp.amplification import Certified
-from hybriddp.gaussian import DiscreteGaussian, gaussian_delta
-from tasks.mean_estimates import MeanLaws, ballot_of
-from tasks.mean_guarantee import second_guarantee
-from tasks.mean_label import write_label
+import tasks.products.mean.guarantee
+from hybriddp.mean.amplification import Certified
+from hybriddp.noise.gaussian import DiscreteGaussian, gaussian_delta
+from tasks.products.mean.estimates import MeanLaws, ballot_of
+from tasks.products.mean.guarantee import second_guarantee
+from tasks.products.mean.label import write_label
 
 
 def read(run):
@@ -70,7 +70,7 @@ def test_coalitions_are_not_smaller_than_stated(one_number, monkeypatch):
     """Half of seven clients are four, and a coalition may be in one key as a whole."""
     asked = []
     monkeypatch.setattr(
-        tasks.mean_guarantee,
+        tasks.products.mean.guarantee,
         "_proved",
         lambda ballot, budget, n: asked.append(n) or Certified(budget, Fraction(1, 3), Fraction(1)),
     )

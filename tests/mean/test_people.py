@@ -6,16 +6,16 @@ from fractions import Fraction
 import pytest
 from pydantic import ValidationError
 
-import tasks.number_log
+import tasks.products.numbers.log
 from hybriddp.errors import InvalidParameter
-from tasks.groups import NUMBERS, SQUARES, SUMS
-from tasks.ledger import Ledger
-from tasks.log_files import BadInput
-from tasks.mean import identify
-from tasks.mean_request import MeanRequest
-from tasks.number_log import ingest
-from tasks.policy import EPSILON_UNITS, Policy, set_policy
-from tasks.refusals import BudgetRefused
+from tasks.budget.policy import EPSILON_UNITS, Policy, set_policy
+from tasks.ledger.ledger import Ledger
+from tasks.log.raw.files import BadInput
+from tasks.products.mean import NUMBERS, SQUARES, SUMS
+from tasks.products.mean.draws import identify
+from tasks.products.mean.request import MeanRequest
+from tasks.products.numbers.log import ingest
+from tasks.release.refusals import BudgetRefused
 from tests.mean.support import (
     everybodys_values,
     request_for,
@@ -122,12 +122,12 @@ def test_keys_of_few_people_have_no_mean_and_pay_nothing(home, root, log):
 
 def test_too_many_keys_are_refused_before_anybody_pays_and_again(home, root, log, monkeypatch):
     roster = write_roster(root / "roster.csv", usual_people())
-    monkeypatch.setattr(tasks.number_log, "MAX_KEYS", 2)
+    monkeypatch.setattr(tasks.products.numbers.log, "MAX_KEYS", 2)
     for _ in range(2):
         with pytest.raises(BadInput, match="more than 2 different values"):
             reserve_mean(request_for(log, roster=roster, by="country"), home)
     assert spent_by_account(home) == {}
-    monkeypatch.setattr(tasks.number_log, "MAX_KEYS", 3)
+    monkeypatch.setattr(tasks.products.numbers.log, "MAX_KEYS", 3)
     reserve_mean(request_for(log, roster=roster, by="country"), home)
 
 

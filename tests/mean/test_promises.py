@@ -7,31 +7,25 @@ import pyarrow as pa
 import pytest
 from pydantic import ValidationError
 
-from tasks import mean_orchestrated
-from tasks.groups import NUMBERS, SUMS
-from tasks.mean import MeanRun
-from tasks.mean_estimates import estimate_means
-from tasks.mean_guarantee import second_guarantee
-from tasks.mean_product import judge_release
-from tasks.mean_request import MECHANISM_VERSION
-from tasks.quality import GateRefused
+from tasks.gates.quality import GateRefused
+from tasks.products.mean import NUMBERS, SUMS
+from tasks.products.mean.draws import MeanRun
+from tasks.products.mean.estimates import estimate_means
+from tasks.products.mean.guarantee import second_guarantee
+from tasks.products.mean.request import MECHANISM_VERSION
+from tasks.products.mean.steps import show_noise
 from tests.homes import new_home
 from tests.mean.support import request_for, reserve_mean, usual_people, write_roster
 from tests.release.support import spent_by_account
 
 
-def test_what_is_shown_of_the_draws_does_not_look_at_them(one_number, root, monkeypatch):
+def test_what_is_shown_of_the_draws_does_not_look_at_them(one_number, root):
     """A page that showed a group's own sum would end the second guarantee."""
     shutil.copytree(one_number.home.root, root / "copy")
     home = new_home(root / "copy")
     copy = MeanRun(home, one_number.release_id, one_number.attempt, one_number.request)
     shutil.rmtree(copy.folder)  # whoever looks at the measurements fails
-    shown = []
-    monkeypatch.setattr(
-        mean_orchestrated, "create_markdown_artifact", lambda text, **_: shown.append(text)
-    )
-    mean_orchestrated._show_noise(copy)
-    assert len(shown) == 1
+    assert len(list(show_noise(copy, None))) == 1
 
 
 @pytest.mark.parametrize("one_number", [False, True])
@@ -76,7 +70,7 @@ def test_people_without_a_key_pay_nothing_however_many_they_are(home, root, log)
 def test_files_that_are_too_large_are_not_published(usual):
     settings = usual.request.settings.model_copy(update={"max_bytes": 1})
     with pytest.raises(GateRefused, match="n_bytes"):
-        judge_release(usual, settings)
+        usual.product.judge(usual, settings)
 
 
 def test_another_mechanism_makes_another_release(log):

@@ -8,15 +8,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.groups import MEASUREMENT_FILES as FILES
-from tasks.groups import NUMBERS, SUMS
-from tasks.ledger_rules import Kind
-from tasks.mean import identify
-from tasks.mean_estimates import MeanLaws, ballot_of, estimate_means
-from tasks.mean_product import build_table
-from tasks.mean_steps import run_mean
-from tasks.reprocess import ReprocessRequest, run_reprocess
-from tasks.shelf import read_rows
+from tasks.ledger.rules import Kind
+from tasks.products.mean import NUMBERS, SUMS
+from tasks.products.mean.draws import identify
+from tasks.products.mean.estimates import MeanLaws, ballot_of, estimate_means
+from tasks.products.mean.product import build_table
+from tasks.publish.shelf import read_rows
+from tasks.release.reprocess import ReprocessRequest, run_reprocess
+from tasks.release.walk import run_release
+from tests.groups import FILES
 from tests.homes import new_home
 from tests.mean.support import (
     COUNTRIES,
@@ -47,7 +47,7 @@ def test_means_are_near_the_truth_and_inside_their_intervals(usual, one_number):
 
 def test_run_again_it_is_the_same_for_free(run, folder, gates_waived):
     before, entries = files_below(folder), run.ledger.entries()
-    assert run_mean(identify(run.request, run.home)) == folder
+    assert run_release(identify(run.request, run.home)) == folder
     assert files_below(folder) == before
     assert run.ledger.entries() == entries
 
@@ -67,7 +67,7 @@ def test_reprocessing_rounds_again_and_pays_nothing(run, folder, gates_waived):
 def test_nothing_private_leaves_its_zone(log, root, caplog, capfd, gates_waived):
     home = new_home(root / "home")
     with caplog.at_level(logging.DEBUG):
-        run_mean(identify(request_for(log), home))
+        run_release(identify(request_for(log), home))
     out, err = capfd.readouterr()
     said = [*files_below(home.public).values(), *files_below(home.measurements).values()]
     said += [caplog.text.encode(), out.encode(), err.encode()]
@@ -85,7 +85,7 @@ def test_numbers_outside_are_clamped_and_counted_in_the_private_zone(root, gates
     rows = [(str(person), "1e6" if person < 90 else "-3") for person in range(900)]
     home = new_home(root / "home")
     run = identify(request_for(write_numbers(root / "log.csv", rows)), home)
-    [row] = read_rows(run_mean(run), "means")
+    [row] = read_rows(run_release(run), "means")
     assert abs(row["mean"] - 1) < 1.5  # nine tenths count as 0, one tenth as 10
     noted = [json.loads(path.read_text()) for path in home.quality.rglob("clamped_*.json")]
     assert [note["clamped"] for note in noted] == [note["people"] for note in noted]
@@ -96,7 +96,7 @@ def test_a_parquet_log_may_hold_floats(root, gates_waived):
     table = pa.table({"user": people, "dwell": [float(number) for number in numbers]})
     pq.write_table(table, root / "log.parquet")
     run = identify(request_for(root / "log.parquet"), new_home(root / "home"))
-    [row] = read_rows(run_mean(run), "means")
+    [row] = read_rows(run_release(run), "means")
     assert abs(row["mean"] - 4) < 1.5
 
 
@@ -109,7 +109,7 @@ def test_a_group_that_nobody_is_in_leaves_the_mean_to_the_other(root, log, gates
     for number, settings in enumerate(({}, {"one_number": True})):
         request = request_for(log, roster=roster, by="country", product=f"p{number}", **settings)
         run = identify(request, new_home(root / "home"))
-        folder = run_mean(run)
+        folder = run_release(run)
         rows = read_rows(folder, "means")
         assert [(r["optin_people"], r["clients"]) for r in rows] == [(300, 0), (0, 300)]
         assert all(r["ci_low"] <= r["mean"] <= r["ci_high"] for r in rows)

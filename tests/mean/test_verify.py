@@ -2,10 +2,9 @@
 
 import pytest
 
-from tasks.checks import VerificationFailed
-from tasks.groups import MEASUREMENT_FILES as FILES
-from tasks.mean_label import write_label
-from tasks.verify import verify_publication, verify_release
+from tasks.verify.checks import VerificationFailed
+from tasks.verify.verify import verify_publication, verify_release
+from tests.groups import FILES
 from tests.imports import require_light_verification
 from tests.publish.hostile import campaign
 from tests.publish.spoiling import Publisher, require_every_change_to_be_seen
@@ -32,7 +31,7 @@ def test_no_byte_can_be_changed(folder, key, name):
 
 @pytest.fixture
 def publisher(run, folder):
-    return Publisher(run, folder, write_label)
+    return Publisher(run, folder)
 
 
 def refused(publisher, key, match, run=None):

@@ -23,15 +23,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasks.engine import DuckDBEngine
-from tasks.home import Home
-from tasks.ids import canonical
-from tasks.ingest import load_searches
-from tasks.log_files import BadInput
-from tasks.mean_request import MeanRequest
-from tasks.number_log import NumbersRun, load_numbers
-from tasks.request import ReleaseRequest
-from tasks.run import Run
+from tasks.log.engine import DuckDBEngine
+from tasks.log.ids import canonical
+from tasks.log.ingest import load_searches
+from tasks.log.raw.files import BadInput
+from tasks.products.head_list.request import ReleaseRequest
+from tasks.products.head_list.run import HeadListRun
+from tasks.products.mean.request import MeanRequest
+from tasks.products.numbers.log import NumbersRun, load_numbers
+from tasks.store.home import Home
 
 N_WRITERS = 40
 # Of forty, how many are tried alone.
@@ -172,7 +172,7 @@ class Reader:
         if kind == "roster":
             asked |= {"log": self.plain["numbers"], "roster": file, "by": "country", "columns": {}}
         if kind == "searches":
-            load_searches(engine, Run(self.home, "0" * 32, 1, ReleaseRequest(**asked)))
+            load_searches(engine, HeadListRun(self.home, "0" * 32, 1, ReleaseRequest(**asked)))
             return {"members": by_person(engine, "members"), "rows": by_person(engine, "stg_log")}
         request = MeanRequest(column="dwell", upper=9, **asked)
         load_numbers(engine, NumbersRun(self.home, "0" * 32, 1, request))

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.cohorts import assign_groups
-from tasks.engine import DuckDBEngine
-from tasks.ingest import load_searches
-from tasks.normalisation import normalise_records
-from tasks.request import ReleaseRequest
-from tasks.run import Run
+from tasks.log.cohorts import assign_groups
+from tasks.log.engine import DuckDBEngine
+from tasks.log.ingest import load_searches
+from tasks.log.normalisation import normalise_records
+from tasks.products.head_list.request import ReleaseRequest
+from tasks.products.head_list.run import HeadListRun
 from tests.homes import new_home
 
 PEOPLE = [f"person {i}" for i in range(10)]
@@ -72,21 +72,21 @@ def records_of(home, rows_of, asked):
         headlist_user_fraction=0.5,
         **asked,
     )
-    run = Run(home, "0" * 32, 1, request)
+    run = HeadListRun(home, "0" * 32, 1, request)
     with duckdb.connect() as connection:
         engine = DuckDBEngine(connection)
         load_searches(engine, run)
         assign_groups(engine, run)
         params = request.params()
         engine.step(
-            "chosen_records",
+            "head_list/chosen_records",
             max_records_optin=params.max_records_optin,
             max_records_client=params.max_records_client,
         )
         engine.map("chosen_records", normalise_records, "records")
         candidates = engine.fetch("candidates")
         engine.put("sealed", candidates.select(["account", "cohort"]))  # everybody can pay
-        engine.step("cohort_records")
+        engine.step("head_list/cohort_records")
         kept = {row["account"]: [] for row in candidates.to_pylist()}
         for row in engine.fetch("records").to_pylist():
             kept[row["account"]].append((row["query"], row["url"]))

@@ -6,14 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from hybriddp import high_utility
-from hybriddp.blend import blend
-from hybriddp.denoise import denoise
+from hybriddp.blender.estimation import high_utility
+from hybriddp.blender.estimation.denoise import denoise
+from hybriddp.blender.estimation.estimates import Estimate, blend, project, project_weighted
 from hybriddp.errors import InvalidParameter
-from hybriddp.estimate import Estimate
 from hybriddp.params import Budget
-from hybriddp.response import TwoStageResponse
-from hybriddp.simplex import project, project_weighted
+from hybriddp.randomizers.stages import TwoStageResponse
 
 sizes = st.lists(st.integers(1, 4), max_size=6).map(lambda head: [*head, 1])
 values = st.floats(-2, 2, allow_subnormal=False)
@@ -192,7 +190,7 @@ def test_poisoned_record_is_paid_by_the_wildcard_and_not_by_every_record():
 def test_projected_release_with_a_certain_element_is_a_distribution():
     """As where the only record is everybody's: a variance of 0 counts as a tiny one."""
     blended = Estimate(np.array([1, 0.012, -0.012]), np.array([0, 1e-4, 1e-4]))
-    assert high_utility.project(blended).sum() == pytest.approx(1, abs=1e-9)
+    assert high_utility.projected_cells(blended).sum() == pytest.approx(1, abs=1e-9)
 
 
 @pytest.mark.parametrize("bad", [[], [[0.5, 0.5]], [np.nan, 1], [np.inf, 0]])

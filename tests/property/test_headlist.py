@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybriddp.blender.estimation.estimates import Estimate
+from hybriddp.blender.estimation.paper import estimate_variance, sum_by_query, trim
+from hybriddp.blender.headlist import HeadList, RecordCounts, count_records
+from hybriddp.blender.optin import count_listed_records
 from hybriddp.errors import InvalidParameter
-from hybriddp.estimate import Estimate
-from hybriddp.headlist import HeadList, RecordCounts, count_records
-from hybriddp.optin import count_listed_records, estimate_variance, sum_by_query, trim
 
 # Small ids collide often; the huge one leaves the dense look-up table.
 ids = st.sampled_from([0, 1, 2, 3, 7, (1 << 40) + 5])

@@ -7,23 +7,25 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
 
-from hybriddp.clients import client_mechanism, client_source, count_reports, reports_per_client
-from hybriddp.errors import InvalidParameter
-from hybriddp.estimate import Estimate
-from hybriddp.evidence import CentralCounts, Fixed, Source, SubsetReports, pool
-from hybriddp.headlist import HeadList
-from hybriddp.high_utility import (
-    FoundCounts,
-    combine,
-    finding_mechanism,
-    likeliest_queries,
-    query_estimate,
+from hybriddp.blender.clients import (
+    client_mechanism,
+    client_source,
+    count_reports,
+    reports_per_client,
 )
-from hybriddp.intervals import normal_interval, rank_intervals
-from hybriddp.noise import DiscreteLaplace
+from hybriddp.blender.estimation.estimates import Estimate
+from hybriddp.blender.estimation.high_utility import likeliest_queries, query_estimate
+from hybriddp.blender.estimation.intervals import normal_interval, rank_intervals
+from hybriddp.blender.evidence.combining import Evidence, FoundCounts
+from hybriddp.blender.evidence.posterior import LogPrior, gamma, posterior, power_law, tail_exponent
+from hybriddp.blender.evidence.sources import CentralCounts, Fixed, Source, pool
+from hybriddp.blender.evidence.subset_reports import SubsetReports
+from hybriddp.blender.headlist import HeadList
+from hybriddp.blender.mechanisms import finding_mechanism
+from hybriddp.errors import InvalidParameter
+from hybriddp.noise.laplace import DiscreteLaplace
 from hybriddp.params import BlenderParams, Budget
-from hybriddp.posterior import LogPrior, gamma, posterior, power_law, tail_exponent
-from hybriddp.subset import SubsetResponse
+from hybriddp.randomizers.subset import SubsetResponse
 
 N_S, N_CLIENTS = 2_000, 40_000
 NOISE = DiscreteLaplace(0.5)
@@ -177,7 +179,7 @@ def test_optin_side_alone_is_the_posterior_of_its_noisy_counts():
     assert mechanism.threshold == 1
     found = FoundCounts(np.array([2, 3, 50]), 2.0, n)
     clients = SubsetReports(np.zeros(LIST.n_cells), N_CLIENTS, RESPONSE)
-    known = combine(LIST, params, found, None, clients).optin_records
+    known = Evidence.around(params, LIST, found, None, clients).optin()
     source = CentralCounts.of(found.noisy_units, n, mechanism.noise.variance, only_occurring=True)
     mean, variance, low, high = brute_force([source], power_law(2.0), 0.05 / n)
     assert known.values == pytest.approx(mean, rel=0.02)

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tasks.home import Home
-from tasks.request import ReleaseRequest
-from tasks.run import Run, identify
-from tasks.steps import run_release
+from tasks.products.head_list.request import ReleaseRequest
+from tasks.products.head_list.run import HeadListRun, identify
+from tasks.release.walk import run_release
+from tasks.store.home import Home
 from tests.flow.logs import write_searches
 from tests.homes import new_home
 from tests.publish.shelves import EARLIER, LATER, publish_epoch
@@ -17,7 +17,7 @@ from tests.release.support import N_PEOPLE, waive_gates, write_log
 
 
 @pytest.fixture(scope="session")
-def original(tmp_path_factory) -> Run:
+def original(tmp_path_factory) -> HeadListRun:
     folder = tmp_path_factory.mktemp("publish")
     write_searches(folder / "searches.tsv", 1_500)
     # A third of the people search for the same, which the plan, from AOL's log, does not expect.
@@ -30,10 +30,12 @@ def original(tmp_path_factory) -> Run:
 
 
 @pytest.fixture
-def run(original, root) -> Run:  # noqa: F811
+def run(original, root) -> HeadListRun:  # noqa: F811
     """A copy of the home with its release."""
     shutil.copytree(original.home.root, root / "home")
-    return Run(new_home(root / "home"), original.release_id, original.attempt, original.request)
+    return HeadListRun(
+        new_home(root / "home"), original.release_id, original.attempt, original.request
+    )
 
 
 @pytest.fixture

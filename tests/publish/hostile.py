@@ -9,9 +9,9 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tasks.checks import VerificationFailed
-from tasks.manifest import signed_bytes
-from tasks.verify import verify_release
+from tasks.verify.checks import VerificationFailed
+from tasks.verify.manifest import signed_bytes
+from tasks.verify.verify import verify_release
 
 _DEEP = json.loads("[" * 60 + "]" * 60)
 ODD: tuple[Any, ...] = (

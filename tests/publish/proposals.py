@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from tasks.artifacts import plot_intervals
-from tasks.proposal import as_intervals, as_markdown, bars, propose
-from tasks.run import LogRun
-from tasks.shelf import read_rows
-from tasks.withdraw import withdraw
+from tasks.publish.proposal import as_intervals, as_markdown, bars, propose
+from tasks.publish.shelf import read_rows
+from tasks.publish.withdraw import withdraw
+from tasks.release.artifacts import plot_intervals
+from tasks.release.run import LogRun
 
 
 def require_whole(run: LogRun, folder: Path) -> None:

@@ -3,13 +3,13 @@
 import json
 from pathlib import Path
 
-from tasks.home import Home
-from tasks.ledger_rules import Entry, Kind
-from tasks.log_request import LogColumns
-from tasks.request import ReleaseRequest
-from tasks.run import Run, identify
-from tasks.signatures import read_public_key
-from tasks.steps import run_release
+from tasks.ledger.rules import Entry, Kind
+from tasks.products.head_list.request import ReleaseRequest
+from tasks.products.head_list.run import HeadListRun, identify
+from tasks.products.request import LogColumns
+from tasks.release.walk import run_release
+from tasks.store.home import Home
+from tasks.verify.signatures import read_public_key
 from tests.release.support import request_for
 
 EARLIER, LATER = "2026-W40", "2026-W41"
@@ -27,7 +27,7 @@ def publish_epoch(home: Home, log: Path, epoch: str, **settings: object) -> Path
     return folder
 
 
-def run_of(home: Home, log: Path, epoch: str, **settings: object) -> Run:
+def run_of(home: Home, log: Path, epoch: str, **settings: object) -> HeadListRun:
     """Return the run of a week's release."""
     return identify(request_of(log, epoch, **settings), home)
 

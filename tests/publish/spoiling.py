@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.checks import VerificationFailed
-from tasks.keys import Keyring
-from tasks.manifest import manifest_bytes, signed_bytes
-from tasks.release_files import jsonl_bytes, parquet_bytes
-from tasks.run import Release
-from tasks.verify import verify_release
+from tasks.products.files import jsonl_bytes, parquet_bytes
+from tasks.release.run import Release
+from tasks.store.keys import Keyring
+from tasks.verify.checks import VerificationFailed
+from tasks.verify.manifest import manifest_bytes, signed_bytes
+from tasks.verify.verify import verify_release
 
 
 def require_every_change_to_be_seen(path: Path, key: bytes) -> None:
@@ -36,10 +35,8 @@ def require_every_change_to_be_seen(path: Path, key: bytes) -> None:
 class Publisher:
     """Somebody with the home's own key, who signs something else."""
 
-    def __init__(
-        self, run: Release, folder: Path, write_label: Callable[[dict[str, Any]], str]
-    ) -> None:
-        self._run, self.folder, self._write_label = run, folder, write_label
+    def __init__(self, run: Release, folder: Path) -> None:
+        self._run, self.folder = run, folder
         self.manifest = json.loads((folder / "manifest.json").read_bytes())
 
     def sign(self, **tables: pa.Table) -> None:
@@ -48,7 +45,8 @@ class Publisher:
             self.manifest["rows"][name] = table.num_rows
             self.write(f"{name}.parquet", parquet_bytes(table))
             self.write(f"{name}.jsonl", jsonl_bytes(table, self.manifest.get("decimals", 0)))
-            self.write("label.md", self._write_label(self.manifest).encode())
+            label = self._run.product.checking.label(self.manifest)
+            self.write("label.md", label.encode())
         data = manifest_bytes(self.manifest)
         (self.folder / "manifest.json").write_bytes(data)
         signature = Keyring.open(self._run.home).signing.sign(signed_bytes(data))

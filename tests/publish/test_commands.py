@@ -8,17 +8,16 @@ import sqlite3
 import pytest
 from typer.testing import CliRunner
 
-from flows.cli import app
-from flows.running import read_settings
-from tasks.checks import VerificationFailed
-from tasks.ledger import Ledger
-from tasks.refusals import BadInput
-from tasks.request import ReleaseRequest
-from tasks.signatures import read_public_key
-from tasks.verify import verify_publication
+from flows.cli.main import app
+from flows.console.settings import read_settings
+from tasks.ledger.ledger import Ledger
+from tasks.products.head_list.request import ReleaseRequest
+from tasks.release.refusals import BadInput
+from tasks.verify.checks import VerificationFailed
+from tasks.verify.signatures import read_public_key
+from tasks.verify.verify import verify_publication
 from tests.homes import new_home
 from tests.imports import HEAVY, imported_by
-from tests.repository import ROOT
 
 
 def hybriddp(*arguments, home=None):
@@ -112,7 +111,7 @@ def test_what_cannot_be_undone_asks_first_and_says_what_it_costs(
     words = " ".join(refused.stderr.split())
     assert said in words
     assert "--yes" in words
-    monkeypatch.setattr("flows.terminal._somebody_is_there", lambda: True)
+    monkeypatch.setattr("flows.console.terminal._somebody_is_there", lambda: True)
     declined = CliRunner().invoke(
         app, ["ledger", *command, "--home", str(home)], input="n\n", env={"COLUMNS": "200"}
     )
@@ -259,7 +258,7 @@ def test_doctor_says_what_is_wrong_and_the_remedy(home, run):
 def own_environment(monkeypatch):
     """`hybriddp release` sets Prefect's environment; keep that from the other tests."""
     monkeypatch.setattr(os, "environ", os.environ.copy())
-    monkeypatch.setattr("flows.environment.atexit.register", lambda _: None)
+    monkeypatch.setattr("flows.server.environment.atexit.register", lambda _: None)
 
 
 @pytest.mark.usefixtures("own_environment")
@@ -329,7 +328,7 @@ def test_replay_needs_no_prefect_unless_something_is_lost(home, run, folder, mon
     def start(*_, **__):
         raise Started
 
-    monkeypatch.setattr("flows.running.run_flow", start)
+    monkeypatch.setattr("flows.console.running.run_flow", start)
     request = run.request
     arguments = ["release", "--log", request.log, "--epoch", request.epoch,
                  "--optin-fraction", request.optin_fraction]  # fmt: skip
@@ -358,13 +357,6 @@ def test_a_replay_says_what_it_does_not_apply_and_refuses_a_blocklist_in_vain(ho
     assert f"hybriddp reprocess {run.release_id} --blocklist" in " ".join(refused.stderr.split())
 
 
-@pytest.mark.parametrize("name", ["release", "zealous", "mean", "kmeans"])
-def test_every_release_is_run_in_the_same_way(name):
-    """So what holds for a replay of one product holds for all."""
-    text = (ROOT / "flows" / f"cli_{name}.py").read_text()
-    assert f'run_release_flow("{name}", request, identify' in text
-
-
 def test_ledger_show_imports_nothing_that_takes_long(home, folder):
-    heavy = HEAVY | {"opendp", "polars", "pyarrow.compute", "scipy", "tasks.log_request"}
+    heavy = HEAVY | {"opendp", "polars", "pyarrow.compute", "scipy", "tasks.products.request"}
     assert imported_by("ledger", "show", "--home", home, heavy=heavy) == "[]"

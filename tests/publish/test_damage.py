@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from flows.cli import app
-from tasks.doctor import Finding, examine
-from tasks.home import Home
-from tasks.ledger import Ledger, LedgerCorrupt, LedgerError
-from tasks.overview import runway
-from tasks.shelf import published_manifests
+from flows.cli.main import app
+from tasks.budget.overview import runway
+from tasks.ledger.ledger import Ledger, LedgerCorrupt, LedgerError
+from tasks.publish.shelf import published_manifests
+from tasks.store.doctor import Finding, examine
+from tasks.store.home import Home
 from tests.repository import ROOT
 
 
@@ -71,7 +71,7 @@ def test_any_damage_of_the_ledger_is_a_finding(run):
 def test_a_text_file_is_called_damaged_and_a_locked_ledger_locked(run, monkeypatch):
     ledger = run.home.ledger
     held = Ledger(ledger)
-    monkeypatch.setattr("tasks.ledger._BUSY_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr("tasks.ledger.ledger._BUSY_TIMEOUT_SECONDS", 0.05)
     with held._connect() as connection:
         connection.execute("begin exclusive")
         with pytest.raises(LedgerError, match="locked by another process"):

@@ -1,6 +1,7 @@
 """What is published: rounding, order, intervals, label, plot."""
 
 import json
+import math
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -8,13 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybriddp.estimate import IntervalEstimate
-from hybriddp.intervals import normal_interval
-from tasks.head_list_tables import build_tables
-from tasks.listing import Listing
-from tasks.postprocess_common import Bounded
+from hybriddp.blender.estimation.estimates import IntervalEstimate
+from hybriddp.blender.estimation.intervals import normal_interval
+from hybriddp.blender.estimation.levels import Bounded
+from tasks.products.files import files_of
+from tasks.products.head_list.estimation.listing import Listing
+from tasks.products.head_list.estimation.tables import build_tables
 
 RECORDS = [("a", "x"), ("a", "y"), ("b", "x"), ("é", "ü")]
+
+
+def total_mass(made) -> float:
+    """Rows plus what is on no row; 1 but for rounding."""
+    rows = made.head_list["probability"].to_pylist()
+    return math.fsum([*rows, *made.query_wildcards.values(), made.other_records])
 
 
 def bounded(values, variance=1e-6):
@@ -39,7 +47,7 @@ def test_rows_are_ranked_by_probability_then_text():
         (1, "a", "y"), (2, "é", "ü"), (3, "a", "x"), (4, "b", "x"),
     ]  # fmt: skip
     assert made.query_wildcards == {"a": 0.05, "b": 0.0, "é": 0.0}
-    assert made.total_mass == pytest.approx(1)
+    assert total_mass(made) == pytest.approx(1)
     assert [r["query"] for r in made.trends.to_pylist()] == ["a", "é", "b"]
 
 
@@ -57,11 +65,11 @@ def test_blocked_queries_vanish_but_their_mass_stays():
     assert {row["query"] for row in made.head_list.to_pylist()} == {"b", "é"}
     assert made.other_records == pytest.approx(0.25 + 0.1 + 0.3 + 0.05)
     assert made.other_queries == pytest.approx(0.7)
-    assert (made.n_blocked, made.total_mass) == (1, pytest.approx(1))
+    assert (made.n_blocked, total_mass(made)) == (1, pytest.approx(1))
 
 
 def test_same_numbers_give_the_same_bytes_and_both_forms_agree():
-    first, second = tables(CELLS, QUERIES).files(), tables(CELLS, QUERIES).files()
+    first, second = (files_of(tables(CELLS, QUERIES).by_name, 6) for _ in range(2))
     assert first == second
     lines = [json.loads(line) for line in first["head_list.jsonl"].splitlines()]
     assert lines == tables(CELLS, QUERIES).head_list.to_pylist()
@@ -83,7 +91,7 @@ def test_intervals_hold_their_probability_after_rounding(weights, decimals, vari
     made = tables(cells, [1, 0, 0, 0], decimals=decimals, variance=variance)
     for row in made.head_list.to_pylist():
         assert 0 <= row["ci_low"] <= row["probability"] <= row["ci_high"] <= 1
-    assert abs(made.total_mass - 1) <= 9 * 0.5 * 10**-decimals + 1e-12
+    assert abs(total_mass(made) - 1) <= 9 * 0.5 * 10**-decimals + 1e-12
     ranked = made.head_list["probability"].to_pylist()
     assert ranked == sorted(ranked, reverse=True)
 
@@ -98,7 +106,7 @@ def test_label_says_who_trusted_whom_and_what_is_not_promised(folder):
 
 
 def test_plot_is_svg_with_escaped_text():
-    from tasks.artifacts import plot_intervals
+    from tasks.release.artifacts import plot_intervals
 
     row = {"query": "<b>&", "url": "u", "probability": 0.2, "ci_low": 0.1, "ci_high": 0.3}
     drawing = ET.fromstring(plot_intervals([row]))

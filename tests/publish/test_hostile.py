@@ -11,14 +11,15 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from flows.cli import app
-from tasks import manifest_form, reading
-from tasks.checks import VerificationFailed
-from tasks.log_files import BadInput
-from tasks.reading import Unreadable, read_file
-from tasks.shelf import look_up, newest_folder
-from tasks.signatures import KeyProblem, read_public_key
-from tasks.verify import verify_release
+from flows.cli.main import app
+from tasks.log.raw.files import BadInput
+from tasks.publish.shelf import look_up, newest_folder
+from tasks.store import reading
+from tasks.store.reading import Unreadable, read_file
+from tasks.verify import form as manifest_form
+from tasks.verify.checks import VerificationFailed
+from tasks.verify.signatures import KeyProblem, read_public_key
+from tasks.verify.verify import verify_release
 from tests.publish.hostile import campaign
 from tests.publish.spoiling import Publisher
 from tests.publish.test_verify import FILES, sign_again
@@ -203,7 +204,7 @@ def test_a_signed_text_file_that_is_odd_is_refused(run, folder, key):
 
 
 def test_a_manifest_in_another_spelling_is_refused(run, folder, key):
-    publisher = Publisher(run, folder, lambda _: "")
+    publisher = Publisher(run, folder)
     spelt = json.dumps(publisher.manifest, indent=1).encode()
     for odd in (spelt, spelt[:-1] + b',"product":"twice"}', b"[" * 100_000, b"null\n", b"\xff"):
         sign_bytes(run, folder, odd)
@@ -212,8 +213,8 @@ def test_a_manifest_in_another_spelling_is_refused(run, folder, key):
 
 
 def sign_bytes(run, folder: Path, data: bytes) -> None:
-    from tasks.keys import Keyring
-    from tasks.manifest import signed_bytes
+    from tasks.store.keys import Keyring
+    from tasks.verify.manifest import signed_bytes
 
     (folder / "manifest.json").write_bytes(data)
     signature = Keyring.open(run.home).signing.sign(signed_bytes(data))

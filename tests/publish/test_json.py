@@ -10,17 +10,16 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from flows.cli import app
-from tasks import kmeans, mean, steps, zealous
-from tasks.kmeans_steps import run_kmeans
-from tasks.mean_steps import run_mean
-from tasks.zealous_steps import run_zealous
+from flows.cli.main import app
+from tasks.products.registry import product_named
+from tasks.release.walk import run_release
 from tests.clusters import support as clusters
 from tests.homes import new_home
 from tests.mean import support as means
 from tests.publish.shelves import EARLIER, run_of
 from tests.publish.test_commands import own_environment  # noqa: F401 - a fixture
 from tests.release.support import waive_gates
+from tests.steps import TO_THE_CHARGE, do
 from tests.zealous import support as histograms
 
 NOBODY = "0" * 32
@@ -129,15 +128,11 @@ def products(fast_folder) -> dict[str, str]:
         ),
         "kmeans": clusters.request_for(clusters.write_points(folder / "points.csv")),
     }  # fmt: skip
-    run_with = {
-        "zealous": lambda *a: run_zealous(zealous.identify(*a)),
-        "mean": lambda *a: run_mean(mean.identify(*a)),
-        "kmeans": lambda *a: run_kmeans(kmeans.identify(*a)),
-    }
     with pytest.MonkeyPatch.context() as monkeypatch:
         waive_gates(monkeypatch.setattr)
         for name, request in asked.items():
-            run_with[name](request, new_home(folder / name))
+            home = new_home(folder / name)
+            run_release(product_named(name).working.identify(request, home))
     columns = "--columns person=user --columns time="
     more = {
         "zealous": "",
@@ -155,8 +150,7 @@ def products(fast_folder) -> dict[str, str]:
 @pytest.fixture
 def places(run, products, small_log, gates_waived, tmp_path) -> dict[str, object]:
     reserved = run_of(run.home, small_log, EARLIER)
-    for step in (steps.ingest, steps.judge_log, steps.choose_cohorts, steps.reserve):
-        step(reserved)
+    do(reserved, *TO_THE_CHARGE)
     return products | {
         "tmp": tmp_path,
         "folder": run.home.shelf("search", "all"),

@@ -7,18 +7,20 @@ import sys
 import pyarrow.parquet as pq
 import pytest
 
-import tasks.manifest
-import tasks.publication
-import tasks.publish
-import tasks.release_files
-from tasks.checks import VerificationFailed
-from tasks.ledger import Ledger, LedgerCorrupt
-from tasks.ledger_rules import Kind
-from tasks.policy import Policy, set_policy, weakest
-from tasks.reprocess import ReprocessRequest, run_reprocess
-from tasks.standing import Standing
-from tasks.verify import verify_publication, verify_release
-from tasks.withdraw import withdraw
+import tasks.products.files
+import tasks.publish.publication
+import tasks.publish.publish
+import tasks.verify.manifest
+from tasks.budget.policy import Policy, set_policy, weakest
+from tasks.ledger.ledger import Ledger, LedgerCorrupt
+from tasks.ledger.rules import Kind
+from tasks.products.head_list import HEAD_LIST
+from tasks.products.registry import PRODUCTS
+from tasks.publish.standing import Standing
+from tasks.publish.withdraw import withdraw
+from tasks.release.reprocess import ReprocessRequest, run_reprocess
+from tasks.verify.checks import VerificationFailed
+from tasks.verify.verify import verify_publication, verify_release
 from tests.publish.shelves import (
     EARLIER,
     LATER,
@@ -117,10 +119,10 @@ def test_another_version_of_the_parquet_writer_signs_no_second_manifest_of_a_seq
     """Its version stands in every file. What is there is good; what is lost becomes a revision."""
     folder, public = publish_epoch(two_weeks, small_log, LATER), files_below(two_weeks.public)
     footer = pq.read_metadata(folder / "trends.parquet").created_by.encode()
-    write = tasks.release_files.parquet_bytes
+    write = tasks.products.files.parquet_bytes
     other = footer[:-1] + (b"7" if footer[-1:] != b"7" else b"8")
     monkeypatch.setattr(
-        tasks.release_files, "parquet_bytes", lambda table: write(table).replace(footer, other)
+        tasks.products.files, "parquet_bytes", lambda table: write(table).replace(footer, other)
     )
     assert publish_epoch(two_weeks, small_log, LATER) == folder
     assert files_below(two_weeks.public) == public
@@ -139,8 +141,7 @@ def test_what_our_key_signed_and_we_would_not_write_is_left_where_it_is(
 ):
     """To remove it, and publish again, would sign another manifest of its sequence."""
     folder = publish_epoch(two_weeks, small_log, LATER)
-    product = tasks.publication.product_of({"strategy": "high-utility"})
-    monkeypatch.setattr(product, "label", lambda *_: "Rounded by another library.\n")
+    monkeypatch.setattr(HEAD_LIST.checking, "label", lambda *_: "Rounded by another library.\n")
     with pytest.raises(LedgerCorrupt, match=r"our key signed it.*Leave the folder"):
         publish_epoch(two_weeks, small_log, LATER)
     assert folder.exists()
@@ -148,16 +149,10 @@ def test_what_our_key_signed_and_we_would_not_write_is_left_where_it_is(
 
 def become_another_version(monkeypatch) -> None:
     """Run on as a program that says everything in other words."""
-    for module in (tasks.manifest, tasks.publication):
+    for module in (tasks.verify.manifest, tasks.publish.publication):
         monkeypatch.setattr(module, "code_version", lambda: "9.9")
-    original = tasks.publication.product_of
-
-    def reworded(parameters):
-        product = original(parameters)
-        monkeypatch.setattr(product, "label", lambda *_: "In other words.\n")
-        return product
-
-    monkeypatch.setattr(tasks.publication, "product_of", reworded)
+    for product in PRODUCTS:
+        monkeypatch.setattr(product.checking, "label", lambda *_: "In other words.\n")
 
 
 def test_a_backfill_that_version_0_1_made_the_latest_is_overtaken_under_a_new_sequence():
@@ -181,7 +176,7 @@ def test_a_release_that_died_on_its_way_to_the_shelf_stays_the_newest(
 ):
     """Its row is written; a replay of an older week puts it on the shelf, and moves nobody back."""
     with monkeypatch.context() as patch:
-        patch.setattr(tasks.publish, "put_on_shelf", lambda *_: sys.exit(9))
+        patch.setattr(tasks.publish.publish, "put_on_shelf", lambda *_: sys.exit(9))
         with pytest.raises(SystemExit):
             publish_epoch(two_weeks, small_log, "2026-W42")
     n_rows = len(Ledger(two_weeks.ledger).entries())

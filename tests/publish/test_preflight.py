@@ -6,23 +6,27 @@ from collections import namedtuple
 
 import pytest
 
-import tasks.preflight
+import tasks.gates.preflight
 from hybriddp.errors import InvalidParameter
-from tasks import orchestrated, quality, steps
-from tasks.ledger import Ledger
-from tasks.ledger_rules import Kind
-from tasks.log_files import BadInput
-from tasks.paid import saying_what_was_paid, what_was_paid
-from tasks.preflight import check_inputs, needed_bytes
-from tasks.quality import GateRefused
-from tasks.reserve import void_reservation
-from tasks.run import identify
-from tasks.signatures import KeyProblem
+from tasks.budget.paid import saying_what_was_paid, what_was_paid
+from tasks.budget.reserve import void_reservation
+from tasks.gates import quality
+from tasks.gates.preflight import can_ask, check_inputs, needed_bytes
+from tasks.gates.quality import GateRefused
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.rules import Kind
+from tasks.log.raw.files import BadInput
+from tasks.orchestration import tasks as orchestrated
+from tasks.products.head_list.run import identify
+from tasks.release.step import Step
+from tasks.release.walk import run_release
+from tasks.verify.signatures import KeyProblem
 from tests.clusters import support as clusters
 from tests.homes import new_home
 from tests.mean import support as means
 from tests.publish.shelves import request_of
 from tests.release.support import charge
+from tests.steps import do
 from tests.zealous import support as histograms
 
 EPOCH = "2026-W41"
@@ -47,7 +51,9 @@ def log_of(tmp_path, small_log):
 
 
 def run_of(product: str, log, home, **settings):
-    from tasks import kmeans, mean, zealous
+    from tasks.products.clusters import draws as kmeans
+    from tasks.products.histograms import draws as zealous
+    from tasks.products.mean import draws as mean
 
     make = {
         "search": lambda: identify(request_of(log, EPOCH, **settings), home),
@@ -61,11 +67,9 @@ def run_of(product: str, log, home, **settings):
 @pytest.mark.usefixtures("gates_waived")
 @pytest.mark.parametrize("product", ["search", "zealous"])
 def test_a_wrong_blocklist_is_refused_before_anybody_pays(product, log_of, home, tmp_path):
-    from tasks.zealous_steps import run_zealous
-
     run = run_of(product, log_of(product), home, blocklist=tmp_path / "absent.txt")
     with pytest.raises(BadInput, match=r"absent\.txt cannot be read as a blocklist"):
-        (steps.run_release if product == "search" else run_zealous)(run)
+        run_release(run)
     assert not any(e.kind is Kind.RESERVED for e in Ledger(home.ledger).entries())
 
 
@@ -84,9 +88,9 @@ def test_every_product_checks_its_home_before_anything_else(product, log_of, hom
     shelf.parent.unlink()
 
     usage = namedtuple("usage", "free")
-    monkeypatch.setattr(tasks.preflight.shutil, "disk_usage", lambda _: usage(60_000_000))
+    monkeypatch.setattr(tasks.gates.preflight.shutil, "disk_usage", lambda _: usage(60_000_000))
     check_inputs(run)
-    monkeypatch.setattr(tasks.preflight.shutil, "disk_usage", lambda _: usage(50_000_000))
+    monkeypatch.setattr(tasks.gates.preflight.shutil, "disk_usage", lambda _: usage(50_000_000))
     with pytest.raises(BadInput, match=r"50 MB free.*make room"):
         check_inputs(run)
     monkeypatch.undo()
@@ -101,9 +105,13 @@ def test_every_product_checks_its_home_before_anything_else(product, log_of, hom
 @pytest.mark.parametrize("product", PRODUCTS)
 def test_a_sign_off_that_nobody_can_give_is_refused_at_once(product, log_of, home):
     run = run_of(product, log_of(product), home, sign_off=True)
-    check_inputs(run, can_ask=True)
-    with pytest.raises(BadInput, match="needs a terminal or a deployed run"):
-        check_inputs(run, can_ask=False)
+    check_inputs(run)
+    token = can_ask.set(False)
+    try:
+        with pytest.raises(BadInput, match="needs a terminal or a deployed run"):
+            check_inputs(run)
+    finally:
+        can_ask.reset(token)
 
 
 def test_suites_of_what_would_be_published_are_read_before(log_of, home, tmp_path, monkeypatch):
@@ -145,7 +153,7 @@ def test_a_failure_after_the_charge_says_who_paid_and_what_to_do(log_of, home):
         assert f"{terms['members']:,} people (epsilon 4, delta" in paid
         assert f"({group})" in paid
     assert f"ledger void {run.release_id}" in paid
-    steps.draw_head_list(run)
+    do(run, "draw head list")
     assert "what was drawn is kept, and that is free" in what_was_paid(run)
     with (
         pytest.raises(GateRefused, match=r"^No\. Charged for this release.*free\.$"),
@@ -168,7 +176,7 @@ def test_every_step_of_a_flow_says_what_was_paid(log_of, home, monkeypatch):
     def fail(_):
         raise ValueError("a secret search")
 
-    failing = orchestrated.step("a step", fail)
-    state = failing.fn(run)
+    failing = orchestrated.task_of(Step("a step", fail))
+    state = failing.fn(orchestrated.Passed(run, "before"))
     assert isinstance(state.data, orchestrated.StepFailed)
     assert re.search(r"ValueError.*Charged for this release", state.message)

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from tasks import steps
-from tasks.ledger import Ledger
-from tasks.ledger_rules import Kind
-from tasks.run import identify
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.rules import Kind
+from tasks.products.head_list.run import identify
 from tests.homes import new_home
 from tests.repository import ROOT
+from tests.steps import ALL_DRAWS, TO_THE_CHARGE, do
 
 _SECONDS = 60  # on a busy machine
 # What `flows/release.py` does at its end, without Prefect's server.
@@ -28,11 +28,11 @@ SIGN_OFF = """
 import sys
 from pathlib import Path
 import polars  # it changes what a signal does to a system call, wherever it is imported
-from flows.sign_off import wait_for_sign_off
-from flows.terminal import explained
-from tasks.home import Home
-from tasks.request import ReleaseRequest
-from tasks.run import identify
+from flows.walking.sign_off import wait_for_sign_off
+from flows.console.terminal import explained
+from tasks.store.home import Home
+from tasks.products.head_list.request import ReleaseRequest
+from tasks.products.head_list.run import identify
 request, home = ReleaseRequest.model_validate_json(sys.argv[1]), Home.open(Path(sys.argv[2]))
 try:
     explained(lambda as_json: wait_for_sign_off(identify(request, home)))(as_json=True)
@@ -121,11 +121,7 @@ def test_ctrl_c_changes_nothing(run, command):
 def test_ctrl_c_at_sign_off_leaves_the_release_to_be_decided(original, root, gates_waived):
     request = original.request.model_copy(update={"sign_off": True})
     run = identify(request, new_home(root / "home"))
-    for step in (
-        steps.ingest, steps.judge_log, steps.choose_cohorts, steps.reserve, steps.draw_head_list,
-        steps.draw_optin_histogram, steps.trim_head_list, steps.measure_clients,
-    ):  # fmt: skip
-        step(run)
+    do(run, *TO_THE_CHARGE, *ALL_DRAWS)
     rows, public = run.ledger.entries(), files_of(run.home.public)
     message = interrupted_at(
         "publish, later or never?", "-c", SIGN_OFF, request.model_dump_json(), run.home.root

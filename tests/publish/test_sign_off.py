@@ -4,17 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from flows import sign_off
-from tasks import steps
-from tasks.ledger_rules import Kind
-from tasks.log_files import BadInput
-from tasks.proposal import Proposal, as_markdown, propose
-from tasks.publish import publish
-from tasks.quality import GateRefused
-from tasks.refusals import BudgetRefused
-from tasks.run import identify
-from tasks.shelf import read_rows
+from flows.walking import sign_off
+from tasks.gates.quality import GateRefused
+from tasks.ledger.rules import Kind
+from tasks.log.raw.files import BadInput
+from tasks.products.head_list.run import identify
+from tasks.publish.proposal import Proposal, as_markdown, propose
+from tasks.publish.publish import publish
+from tasks.publish.shelf import read_rows
+from tasks.release.refusals import BudgetRefused
 from tests.homes import new_home
+from tests.steps import ALL_DRAWS, TO_THE_CHARGE, do
 
 
 @pytest.fixture
@@ -22,11 +22,7 @@ def drawn(original, root):
     """A release that waits for its sign-off."""
     request = original.request.model_copy(update={"sign_off": True})
     run = identify(request, new_home(root / "home"))
-    for step in (
-        steps.ingest, steps.judge_log, steps.choose_cohorts, steps.reserve, steps.draw_head_list,
-        steps.draw_optin_histogram, steps.trim_head_list, steps.measure_clients,
-    ):  # fmt: skip
-        step(run)
+    do(run, *TO_THE_CHARGE, *ALL_DRAWS)
     return run
 
 

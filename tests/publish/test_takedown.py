@@ -11,27 +11,28 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import tasks.publish
-from flows.cli_release import show_head
-from tasks import artifacts
-from tasks.checks import VerificationFailed
-from tasks.collection import build_package, write_package
-from tasks.doctor import examine
-from tasks.home import Home, whole_directory
-from tasks.keys import Keyring
-from tasks.ledger import Ledger, LedgerCorrupt
-from tasks.ledger_chain import canonical, row_hash
-from tasks.ledger_rules import Kind
-from tasks.log_files import BadInput
-from tasks.plan_prior import from_published
-from tasks.publish import _remove_packages, publish, withhold
-from tasks.refusals import BudgetRefused
-from tasks.reprocess import ReprocessRequest, find, run_reprocess
-from tasks.shelf import folders_to_check, look_up, newest_folder, published_heads
-from tasks.standing import Standing
-from tasks.takedown import notice_of
-from tasks.verify import verify_publication, verify_release
-from tasks.withdraw import cost_of_withdrawal, withdraw
+import tasks.publish.publish
+from flows.cli.products import show
+from tasks.ledger.chain import canonical, row_hash
+from tasks.ledger.ledger import Ledger, LedgerCorrupt
+from tasks.ledger.rules import Kind
+from tasks.log.raw.files import BadInput
+from tasks.plan.prior import from_published
+from tasks.products.head_list import artifacts
+from tasks.products.head_list.measuring.collection import build_package, write_package
+from tasks.publish.publish import _remove_packages, publish, withhold
+from tasks.publish.shelf import folders_to_check, look_up, newest_folder, published_heads
+from tasks.publish.standing import Standing
+from tasks.publish.takedown import notice_of
+from tasks.publish.withdraw import cost_of_withdrawal, withdraw
+from tasks.release.refusals import BudgetRefused
+from tasks.release.reprocess import ReprocessRequest, find, run_reprocess
+from tasks.release.walk import run_release
+from tasks.store.doctor import examine
+from tasks.store.home import Home, whole_directory
+from tasks.store.keys import Keyring
+from tasks.verify.checks import VerificationFailed
+from tasks.verify.verify import verify_publication, verify_release
 from tests.publish.shelves import (
     EARLIER,
     LATER,
@@ -90,10 +91,9 @@ def test_packages_that_earlier_versions_published_go_with_the_next_change(
     assert not package.exists()
 
 
-def test_a_withheld_release_names_nothing_in_public(two_weeks, small_log, monkeypatch):
-    monkeypatch.setattr("tasks.steps.publish", lambda *_: None)
+def test_a_withheld_release_names_nothing_in_public(two_weeks, small_log):
     run = run_of(two_weeks, small_log, "2026-W42", product="withheld")
-    tasks.steps.run_release(run)
+    run_release(run, before="publish")
     package = write_package(run, build_package(run))
     assert package.exists()
     withhold(run, "a test")
@@ -206,10 +206,10 @@ def test_a_takedown_by_blocklist_leaves_the_query_nowhere_in_public(two_weeks, n
 
 def test_whoever_blocks_is_told_that_it_is_for_good(two_weeks, newest, blocklist, capsys):
     """Not which texts: what a terminal shows may be copied."""
-    show_head(shelf_of(two_weeks) / newest.release_id, 8)
+    show(shelf_of(two_weeks) / newest.release_id, 8)
     assert "blocklist" not in capsys.readouterr().out
     request = ReprocessRequest(release_id=newest.release_id, blocklist=blocklist)
-    show_head(run_reprocess(request, two_weeks), 8)
+    show(run_reprocess(request, two_weeks), 8)
     shown = " ".join(capsys.readouterr().out.split())
     assert "Left out by a blocklist: 1. That is for good: no revision of this release" in shown
     assert "weather" not in shown
@@ -243,7 +243,7 @@ def test_a_release_that_is_withdrawn_while_it_is_revised_stays_withdrawn(
     """The revision has its row and not yet its folder when somebody withdraws the release."""
     at_the_lock, locked = threading.Event(), Home.locked
     withdrawing = threading.Thread(target=withdraw, args=(two_weeks, newest.release_id, "a test"))
-    put_on_shelf = tasks.publish.put_on_shelf
+    put_on_shelf = tasks.publish.publish.put_on_shelf
 
     def announced(home: Home, name: str):
         if threading.current_thread() is withdrawing:
@@ -259,7 +259,7 @@ def test_a_release_that_is_withdrawn_while_it_is_revised_stays_withdrawn(
         return put_on_shelf(*args)
 
     monkeypatch.setattr(Home, "locked", announced)
-    monkeypatch.setattr(tasks.publish, "put_on_shelf", beside_a_withdrawal)
+    monkeypatch.setattr(tasks.publish.publish, "put_on_shelf", beside_a_withdrawal)
     request = ReprocessRequest(release_id=newest.release_id, decimals=3)
     run_reprocess(request, two_weeks)
     withdrawing.join(60)

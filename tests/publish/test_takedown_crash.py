@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tasks.ledger import Ledger
-from tasks.reprocess import ReprocessRequest, run_reprocess
-from tasks.shelf import published_heads
-from tasks.verify import verify_publication, verify_release
-from tasks.withdraw import withdraw
+from tasks.ledger.ledger import Ledger
+from tasks.publish.shelf import published_heads
+from tasks.publish.withdraw import withdraw
+from tasks.release.reprocess import ReprocessRequest, run_reprocess
+from tasks.verify.verify import verify_publication, verify_release
 from tests.homes import new_home
 from tests.publish.shelves import EARLIER, LATER, key_of, latest, names_in, run_of, shelf_of
 from tests.release.faults import Fuse, read_lines, run_child

@@ -8,14 +8,13 @@ from datetime import datetime, timedelta
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tasks.checks import VerificationFailed
-from tasks.keys import Keyring
-from tasks.label import write_label
-from tasks.manifest import manifest_bytes, signed_bytes
-from tasks.reprocess import ReprocessRequest, run_reprocess
-from tasks.signatures import read_public_key
-from tasks.verify import verify_release
-from tasks.withdraw import withdraw
+from tasks.publish.withdraw import withdraw
+from tasks.release.reprocess import ReprocessRequest, run_reprocess
+from tasks.store.keys import Keyring
+from tasks.verify.checks import VerificationFailed
+from tasks.verify.manifest import manifest_bytes, signed_bytes
+from tasks.verify.signatures import read_public_key
+from tasks.verify.verify import verify_release
 from tests.homes import new_home
 from tests.imports import require_light_verification
 from tests.publish.spoiling import Publisher, require_every_change_to_be_seen
@@ -104,7 +103,7 @@ def test_mass_that_was_moved_is_caught_by_the_measurements(run, folder, key):
 
 @pytest.mark.parametrize(("name", "cap"), [("cap_epsilon_nano", 1), ("cap_delta_atto", 0)])
 def test_a_cap_below_what_a_person_pays_is_refused(run, folder, key, name, cap):
-    publisher = Publisher(run, folder, lambda manifest: write_label(manifest, run.params))
+    publisher = Publisher(run, folder)
     paid = publisher.manifest["guarantees"]["S"][name.removeprefix("cap_")]
     for least, words in ((paid, None), (paid - 1, "cap is below"), (cap, "cap is below")):
         publisher.manifest["cap"][name] = least
@@ -117,7 +116,7 @@ def test_a_cap_below_what_a_person_pays_is_refused(run, folder, key, name, cap):
 
 
 def test_clients_who_did_not_report_are_not_counted(run, folder, key):
-    publisher = Publisher(run, folder, lambda manifest: write_label(manifest, run.params))
+    publisher = Publisher(run, folder)
     publisher.manifest["guarantees"]["C"]["people"] += 1
     publisher.sign(trends=publisher.table("trends", publisher.rows("trends")))
     verify_release(folder, key)

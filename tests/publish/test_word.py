@@ -6,21 +6,22 @@ import shutil
 
 import pytest
 
-import flows.sign_off
-from flows.sign_off import wait_for_sign_off
-from hybriddp.forecast import expected_named
-from hybriddp.high_utility import finding_mechanism
+import flows.walking.sign_off
+from flows.walking.sign_off import wait_for_sign_off
+from hybriddp.blender.mechanisms import finding_mechanism
 from hybriddp.params import HIGH_UTILITY, BlenderParams
-from tasks import forecast, steps
-from tasks.collapse import doubt_about, doubt_of
-from tasks.groups import HEADLIST
-from tasks.ledger import Ledger
-from tasks.ledger_rules import Kind
-from tasks.lists import weights_of
-from tasks.quality import GateRefused
-from tasks.reprocess import ReprocessRequest, run_reprocess
-from tasks.zealous import identify as identify_histograms
-from tasks.zealous_steps import run_zealous
+from hybriddp.planning.forecast import expected_named
+from tasks.gates import forecast
+from tasks.gates.collapse import doubt_about, doubt_of
+from tasks.gates.lists import weights_of
+from tasks.gates.quality import GateRefused
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.rules import Kind
+from tasks.products.head_list import HEADLIST
+from tasks.products.head_list.forecast import forecast_of
+from tasks.products.histograms.draws import identify as identify_histograms
+from tasks.release.reprocess import ReprocessRequest, run_reprocess
+from tasks.release.walk import run_release
 from tests.homes import new_home
 from tests.publish.shelves import LATER, latest, publish_epoch, run_of, shelf_of
 from tests.release.support import QUERIES, write_log
@@ -46,7 +47,7 @@ def charges(home) -> int:
 def test_the_plan_expects_as_many_records_as_the_readme_shows():
     """9,399 people find 26 records there; the noise moves that by a few."""
     params = BlenderParams(4, 1e-5, strategy=HIGH_UTILITY)
-    law = forecast._profile_law()
+    law = forecast.profile_law()
     expected = expected_named(finding_mechanism(params), 9_399, law, params.max_records_optin)
     assert 20 < expected < 33
 
@@ -57,20 +58,20 @@ def test_the_weekly_schedule_on_the_readmes_log_is_refused(tmp_path):
     assert "rotation: 52" in settings
     run = run_of(new_home(tmp_path / "home"), write_log(tmp_path / "l.tsv", "ab"), NEXT)
     n_finders = round(200_000 / 52 * 0.05 * 0.95)
-    assert forecast.forecast_of(run, {HEADLIST: n_finders}).n_records < 0.1
-    assert forecast.forecast_of(run, {HEADLIST: n_finders * 52}).n_records > 10
+    assert forecast_of(run.request, {HEADLIST: n_finders}, None).n_records < 0.1
+    assert forecast_of(run.request, {HEADLIST: n_finders * 52}, None).n_records > 10
 
 
 def test_a_release_that_would_list_nothing_is_refused_before_anybody_pays(tmp_path, small_log):
     home = new_home(tmp_path / "home")
     run = run_of(home, small_log, NEXT, ignore_plan=False)
     with pytest.raises(GateRefused, match=r"would be empty.*Nobody was charged.*rotation.*epsilon"):
-        steps.run_release(run)
+        run_release(run)
     assert charges(home) == 0
     assert publish_epoch(home, small_log, NEXT, ignore_plan=True).is_dir()
     # From now on the plan knows better: it goes by what is published.
     following = run_of(home, small_log, "2026-W43", ignore_plan=False)
-    assert steps.run_release(following) is not None
+    assert run_release(following) is not None
 
 
 def test_histograms_that_nobody_could_fill_are_refused_before_anybody_pays(tmp_path):
@@ -79,7 +80,7 @@ def test_histograms_that_nobody_could_fill_are_refused_before_anybody_pays(tmp_p
     log = histograms.write_log(tmp_path / "log.tsv", rows)
     run = identify_histograms(histograms.request_for(log), home)
     with pytest.raises(GateRefused, match=r"20 people would decide.*an item that everybody has"):
-        run_zealous(run)
+        run_release(run)
     assert charges(home) == 0
 
 
@@ -90,7 +91,7 @@ def collapsed(two_weeks, empty_log):
     with pytest.raises(
         GateRefused, match=r"the list is empty.*drawn and stored.*--accept-collapse"
     ):
-        steps.run_release(run)
+        run_release(run)
     return run
 
 
@@ -115,10 +116,10 @@ def test_somebody_at_a_terminal_or_page_is_asked_about_an_empty_list(
 
     def answer(question):
         asked.append(question.text)
-        return flows.sign_off.SignOff(decision=decision)
+        return flows.walking.sign_off.SignOff(decision=decision)
 
-    monkeypatch.setattr(flows.sign_off, "_can_ask", lambda: True)
-    monkeypatch.setattr(flows.sign_off, "_ask_in_the_terminal", answer)
+    monkeypatch.setattr(flows.walking.sign_off, "_can_ask", lambda: True)
+    monkeypatch.setattr(flows.walking.sign_off, "_ask_in_the_terminal", answer)
     if decision == "publish":
         wait_for_sign_off(collapsed)
     else:
@@ -134,12 +135,9 @@ def write_rows(folder, name: str, rows: list[dict]) -> None:
     (folder / f"{name}.jsonl").write_text(text)
 
 
-def test_a_list_with_less_than_half_of_the_rows_or_the_mass_has_collapsed(
-    two_weeks, small_log, monkeypatch
-):
-    monkeypatch.setattr(steps, "publish", lambda *_: None)
+def test_a_list_with_less_than_half_of_the_rows_or_the_mass_has_collapsed(two_weeks, small_log):
     run = run_of(two_weeks, small_log, NEXT)
-    steps.run_release(run)
+    run_release(run, before="publish")
     assert doubt_of(run) == ""
     before = shelf_of(two_weeks) / latest(two_weeks)["release"]
     first = {"rank": 1, "query": "weather", "url": "http://weather.com", "probability": 0.3}
@@ -176,13 +174,12 @@ def test_what_a_blocklist_removes_is_no_collapse_but_an_empty_list_is(two_weeks,
     assert run_reprocess(agreed, two_weeks).name.endswith(".r3")
 
 
-def test_histograms_collapse_too(tmp_path, monkeypatch):
+def test_histograms_collapse_too(tmp_path):
     log, home = histograms.popular_log(tmp_path / "log.tsv"), new_home(tmp_path / "home")
-    monkeypatch.setattr("tasks.zealous_steps.publish", lambda *_: None)
     run = identify_histograms(histograms.request_for(log), home)
-    run_zealous(run)
+    run_release(run, before="publish")
     assert doubt_of(run) == ""
-    from tasks.publish import publish
+    from tasks.publish.publish import publish
 
     before = publish(run, run.request.settings)
     lost = before / "queries.jsonl"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tasks.home import Home
-from tasks.run import identify
-from tasks.steps import run_release
+from tasks.products.head_list.run import identify
+from tasks.release.walk import run_release
+from tasks.store.home import Home
 from tests.homes import new_home
 from tests.release.support import N_PEOPLE, request_for, waive_gates, write_log
 

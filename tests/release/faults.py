@@ -18,40 +18,36 @@ from typing import Any
 import pandas  # noqa: F401 - DuckDB and Arrow import it late, and every child would again
 import pyarrow as pa
 
-import tasks.cohorts
-import tasks.kmeans
-import tasks.kmeans_steps
-import tasks.mean
-import tasks.mean_steps
-import tasks.steps
-import tasks.zealous
-import tasks.zealous_steps
+import tasks.log.cohorts
+from hybriddp.blender.finding import HeadListMechanism
+from hybriddp.blender.optin import HistogramMechanism
 from hybriddp.errors import HybridDPError
-from hybriddp.headlist import HeadListMechanism
-from hybriddp.kmeans_release import KMeansMechanism
-from hybriddp.local import ClientMechanism
-from hybriddp.local_subset import SubsetMechanism
-from hybriddp.mean_clients import ClientMeanMechanism
-from hybriddp.mean_trusted import BoundedSumMechanism
-from hybriddp.optin import HistogramMechanism
-from hybriddp.zealous import ZealousMechanism
-from tasks.engine import DuckDBEngine
-from tasks.groups import CLIENTS, HEADLIST, HISTOGRAM
-from tasks.home import Home
-from tasks.kmeans_request import KMeansRequest
-from tasks.ledger import Ledger
-from tasks.ledger_rules import Entry, Kind
-from tasks.log_request import LogRequest
-from tasks.mean_request import MeanRequest
-from tasks.measurements import draw_once
-from tasks.request import ReleaseRequest
-from tasks.run import LogRun, Run, identify
-from tasks.signatures import read_public_key
-from tasks.verify import verify_release
-from tasks.zealous_request import ZealousRequest
+from hybriddp.kmeans.mechanism import KMeansMechanism
+from hybriddp.mean.clients import ClientMeanMechanism
+from hybriddp.mean.trusted import BoundedSumMechanism
+from hybriddp.randomizers.one_stage import SubsetMechanism
+from hybriddp.randomizers.two_stage import ClientMechanism
+from hybriddp.zealous.mechanism import ZealousMechanism
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.rules import Entry, Kind
+from tasks.log.engine import DuckDBEngine
+from tasks.measured.drawing import draw_once
+from tasks.products.head_list import CLIENTS, HEADLIST, HISTOGRAM
+from tasks.products.head_list.request import ReleaseRequest
+from tasks.products.head_list.run import HeadListRun, identify, params_of
+from tasks.products.registry import PRODUCTS, product_of
+from tasks.products.request import LogRequest
+from tasks.release.run import LogRun
+from tasks.release.walk import run_release
+from tasks.store.home import Home
+from tasks.verify.signatures import read_public_key
+from tasks.verify.verify import verify_release
 from tests.homes import new_home
 from tests.release.support import reserve_release, waive_gates
 
+# Every child would import them again.
+for _product in PRODUCTS:
+    _ = _product.working, _product.making, _product.checking
 CHILDREN = multiprocessing.get_context("forkserver")
 CHILDREN.set_forkserver_preload(["tests.release.faults"])
 SECONDS_TO_LIVE = 120
@@ -150,9 +146,9 @@ class Fuse:
             self.before(os, verb, lambda _, path, *__, verb=verb, **___: f"{verb} {_name(path)}")
         self.before(Path, "write_bytes", lambda path, *_: f"writing {path.name}")
         self.before(shutil, "rmtree", lambda path, **_: f"removing {_name(path)}")
-        self.before(DuckDBEngine, "step", lambda _, name, **__: f"table {name}")
+        self.before(DuckDBEngine, "step", lambda _, f, into="", **__: f"table {into or _name(f)}")
         # The first batch is empty: it only makes the table.
-        self.after(tasks.cohorts, "normalise_records", lambda _: "a batch of table records")
+        self.after(tasks.log.cohorts, "normalise_records", lambda _: "a batch of table records")
 
 
 def _step(kind: Kind, draw: str) -> str:
@@ -189,23 +185,8 @@ def watch_draws(run: LogRun, log: Path) -> None:
 
 
 def _found(request: LogRequest, home: Home) -> LogRun:
-    if isinstance(request, MeanRequest):
-        return tasks.mean.identify(request, home)
-    if isinstance(request, KMeansRequest):
-        return tasks.kmeans.identify(request, home)
-    if isinstance(request, ZealousRequest):
-        return tasks.zealous.identify(request, home)
-    return identify(request, home)
-
-
-def _run(run: LogRun) -> Path:
-    if isinstance(run, tasks.mean.MeanRun):
-        return tasks.mean_steps.run_mean(run)
-    if isinstance(run, tasks.kmeans.KMeansRun):
-        return tasks.kmeans_steps.run_kmeans(run)
-    if isinstance(run, tasks.zealous.ZealousRun):
-        return tasks.zealous_steps.run_zealous(run)
-    return tasks.steps.run_release(run)
+    product = product_of(request.measurement_parameters())
+    return product.working.identify(request, home)
 
 
 def run_until(
@@ -217,7 +198,23 @@ def run_until(
     Fuse(burns_at, record).lay()
     run = _found(request, home)
     watch_draws(run, root / "draws")
-    _run(run)
+    run_release(run)
+
+
+def kill_inside(root: Path, request: LogRequest, group: str) -> None:
+    """Run a release in this process, which dies when a group's noise is to be drawn."""
+    waive_gates()
+    run = _found(request, new_home(root / "home"))
+    for _, mechanism in _MECHANISMS:
+        original = mechanism.draw
+
+        def draw(self: Any, *args: Any, original: Any = original) -> Any:
+            if run.state.has(Kind.DRAW_STARTED, group):
+                os.kill(os.getpid(), signal.SIGKILL)
+            return original(self, *args)
+
+        mechanism.draw = draw
+    run_release(run)
 
 
 def run_to_the_end(root: Path, request: LogRequest) -> None:
@@ -232,7 +229,7 @@ def run_to_the_end(root: Path, request: LogRequest) -> None:
             outcome["refused"] = f"{type(error).__name__}: {error}"
             run = _found(request.model_copy(update={"new_attempt": True}), home)
         watch_draws(run, root / "draws")
-        outcome["folder"] = str(_run(run))
+        outcome["folder"] = str(run_release(run))
     except BaseException:
         outcome["failed"] = traceback.format_exc()
     append_line(root / "outcome", outcome)
@@ -301,9 +298,9 @@ def reserve_together(root: Path, request: ReleaseRequest, barrier: Any) -> None:
         append_line(root / "passed", request.product)
 
 
-def draw_together(root: Path, run: Run, barrier: Any) -> None:
+def draw_together(root: Path, run: HeadListRun, barrier: Any) -> None:
     """Get ready to draw from S, wait until the others are ready too, and then draw."""
-    event = HeadListMechanism.for_budget(run.params.budget).event
+    event = HeadListMechanism.for_budget(params_of(run).budget).event
 
     def draw(_: int) -> pa.Table:
         append_line(root / "draws", os.getpid())
@@ -323,7 +320,7 @@ def run_together(root: Path, request: ReleaseRequest, barrier: Any) -> None:
     try:
         run = identify(request, home)
         watch_draws(run, root / "draws")
-        tasks.steps.run_release(run)
+        run_release(run)
     except (HybridDPError, OSError) as error:
         append_line(root / "gave up", type(error).__name__)
 

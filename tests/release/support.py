@@ -6,25 +6,22 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-import tasks.head_list_product
-import tasks.ingest
-import tasks.kmeans_product
-import tasks.mean_product
-import tasks.preflight
-import tasks.reports
-import tasks.zealous_product
-from tasks.cohorts import choose_cohorts
-from tasks.engine import open_warehouse
-from tasks.home import Home
-from tasks.ingest import ingest
-from tasks.keys import make_keys
-from tasks.ledger import Ledger
-from tasks.ledger_rules import Kind
-from tasks.log_request import LogColumns
-from tasks.quality import Result, Verdict
-from tasks.request import ReleaseRequest
-from tasks.reserve import reserve
-from tasks.run import Run, identify
+import tasks.gates.preflight
+import tasks.log.ingest
+import tasks.products.head_list.measuring.reports
+from tasks.budget.reserve import reserve
+from tasks.gates.quality import Result, Verdict
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.rules import Kind
+from tasks.log.cohorts import choose_cohorts
+from tasks.log.engine import open_warehouse
+from tasks.log.ingest import ingest
+from tasks.products.head_list.request import ReleaseRequest
+from tasks.products.head_list.run import HeadListRun, identify
+from tasks.products.registry import PRODUCTS
+from tasks.products.request import LogColumns
+from tasks.store.home import Home
+from tasks.store.keys import make_keys
 
 QUERIES = ("weather", "news", "maps")
 # The noise's scale is 1/2 and the threshold below 10 at the default budget: three queries that
@@ -67,12 +64,12 @@ def request_by_column(log: Path, **settings: object) -> ReleaseRequest:
     return request_for(log, columns=LogColumns(optin="optin", time=None), **settings)
 
 
-def reserve_release(request: ReleaseRequest, home: Home) -> Run:
+def reserve_release(request: ReleaseRequest, home: Home) -> HeadListRun:
     """Run the steps up to the charge, and no further."""
     return charge(identify(request, home))
 
 
-def charge(run: Run) -> Run:
+def charge(run: HeadListRun) -> HeadListRun:
     """Run the steps of a release that was identified, up to the charge."""
     ingest(run)
     choose_cohorts(run)
@@ -82,13 +79,13 @@ def charge(run: Run) -> Run:
 
 def reserve_groups(
     home: Home, release_id: str, groups: Mapping[bytes, str], **settings: object
-) -> Run:
+) -> HeadListRun:
     """Charge these accounts in these groups, without a log."""
     make_keys(home)
     # In strategy `paper` clients pay a delta, too.
     usual = {"product": f"p-{release_id}", "strategy": "paper"}
     request = request_for(Path("nowhere.tsv"), **(usual | settings))
-    run = Run(home, release_id, 1, request)
+    run = HeadListRun(home, release_id, 1, request)
     with open_warehouse(home.warehouse(release_id)) as engine:
         connection = engine._connection
         connection.execute("create or replace table candidates (account blob, cohort varchar)")
@@ -100,7 +97,7 @@ def reserve_groups(
     return run
 
 
-def sealed_groups(home: Home, run: Run) -> dict[bytes, str]:
+def sealed_groups(home: Home, run: HeadListRun) -> dict[bytes, str]:
     """Return who takes part in a reservation, read by another library than the tasks use."""
     file = home.participation / f"{run.reservation['participation']}.parquet"
     table = pq.read_table(file)
@@ -139,13 +136,9 @@ def files_below(folder: Path) -> dict[str, bytes]:
 def waive_gates(replace: Callable[[object, str, object], None] = setattr) -> None:
     """Let every quality gate pass where gates are not the point; they are tested elsewhere."""
     passed = Verdict("waived", (Result("waived", (), True, "another test judges the gates"),))
-    for module in (
-        tasks.ingest,
-        tasks.head_list_product,
-        tasks.zealous_product,
-        tasks.mean_product,
-        tasks.kmeans_product,
-        tasks.reports,
-    ):
-        replace(module, "judge", lambda *_, **__: passed)
-    replace(tasks.preflight, "read_suite", lambda _: None)  # it would import Great Expectations
+    raw = (tasks.log.ingest, tasks.products.head_list.measuring.reports)
+    for judging in (*raw, *(product.making for product in PRODUCTS)):
+        replace(judging, "judge", lambda *_, **__: passed)
+    replace(
+        tasks.gates.preflight, "read_suite", lambda _: None
+    )  # it would import Great Expectations

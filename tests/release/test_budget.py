@@ -8,18 +8,18 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tasks.accounts import account_of
-from tasks.draws import draw_head_list
-from tasks.engine import open_memory
-from tasks.home import Home
-from tasks.keys import Keyring, make_keys
-from tasks.ledger import IllegalStep, Ledger, LedgerCorrupt
-from tasks.ledger_rules import Kind
-from tasks.policy import DELTA_UNITS, EPSILON_UNITS, Charge, Policy, set_policy
-from tasks.refusals import BudgetRefused
-from tasks.reserve import void_reservation
-from tasks.run import identify
-from tasks.spending import put_spending
+from tasks.budget.accounts import account_of
+from tasks.budget.policy import DELTA_UNITS, EPSILON_UNITS, Charge, Policy, set_policy
+from tasks.budget.reserve import void_reservation
+from tasks.budget.spending import put_spending
+from tasks.ledger.ledger import IllegalStep, Ledger, LedgerCorrupt
+from tasks.ledger.rules import Kind
+from tasks.log.engine import open_memory
+from tasks.products.head_list.measuring.draws import draw_head_list
+from tasks.products.head_list.run import identify
+from tasks.release.refusals import BudgetRefused
+from tasks.store.home import Home
+from tasks.store.keys import Keyring, make_keys
 from tests.homes import new_home
 from tests.ledger.clocks import Clock
 from tests.release.support import (

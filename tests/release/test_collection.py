@@ -12,34 +12,35 @@ import pytest
 from pydantic import ValidationError
 from typer.testing import CliRunner
 
-from flows import list_sign_off, sign_off
-from flows.cli import app
+from flows.cli.main import app
+from flows.walking import list_sign_off, sign_off
 from hybriddp.client import Client
-from hybriddp.curator import Loss
-from hybriddp.device import BudgetExceeded, Device, ReportRefused
+from hybriddp.device.curator import Loss
+from hybriddp.device.package import canonical_json, read_package
+from hybriddp.device.reporting import BudgetExceeded, Device, ReportRefused
 from hybriddp.errors import InvalidParameter
-from hybriddp.package import canonical_json, read_package
-from tasks import artifacts, collection, draws, steps
-from tasks.checks import VerificationFailed
-from tasks.groups import CLIENTS, HISTOGRAM
-from tasks.home import Home
-from tasks.ledger import Ledger, LedgerCorrupt
-from tasks.ledger_rules import Kind
-from tasks.left_out import seal_list, settle_list
-from tasks.left_out_file import LEFT_OUT_FILE
-from tasks.log_files import BadInput
-from tasks.policy import Policy, current_policy, set_policy
-from tasks.policy_change import price_of_change
-from tasks.processing import published_listing
-from tasks.publication import next_payload
-from tasks.publish import publish
-from tasks.quality import GateRefused
-from tasks.refusals import BudgetRefused
-from tasks.request import ReleaseRequest
-from tasks.run import identify, release_id_of
-from tasks.signatures import read_public_key
-from tasks.steps import run_release
-from tasks.verify import verify_publication
+from tasks.budget.policy import Policy, current_policy, set_policy
+from tasks.budget.policy_change import price_of_change
+from tasks.gates.quality import GateRefused
+from tasks.ledger.ledger import Ledger, LedgerCorrupt
+from tasks.ledger.rules import Kind
+from tasks.log.raw.files import BadInput
+from tasks.products.head_list import CLIENTS, HEAD_LIST, HISTOGRAM
+from tasks.products.head_list.estimation.processing import published_listing
+from tasks.products.head_list.measuring import collection, draws
+from tasks.products.head_list.measuring.left_out import seal_list, settle_list
+from tasks.products.head_list.measuring.left_out_file import LEFT_OUT_FILE
+from tasks.products.head_list.request import ReleaseRequest
+from tasks.products.head_list.run import identify
+from tasks.publish.publication import next_payload
+from tasks.publish.publish import publish
+from tasks.release.refusals import BudgetRefused
+from tasks.release.run import release_id_of
+from tasks.release.walk import run_release
+from tasks.store.home import Home
+from tasks.verify.checks import VerificationFailed
+from tasks.verify.signatures import read_public_key
+from tasks.verify.verify import verify_publication
 from tests.homes import new_home
 from tests.release.support import (
     QUERIES,
@@ -50,6 +51,7 @@ from tests.release.support import (
     sealed_groups,
     write_log,
 )
+from tests.steps import do, leave_out
 
 pytestmark = pytest.mark.usefixtures("gates_waived")
 PEOPLE = [str(number) for number in range(240)]
@@ -219,7 +221,7 @@ def test_the_decision_is_salted_and_verify_compares_it(log, home, root, monkeypa
     for guess in ({"left_out": [BLOCKED]}, {"left_out": [BLOCKED], "salt": ""}):
         assert hashlib.sha256(canonical_json(guess)).hexdigest() != named
     with monkeypatch.context() as patch:  # another version finds it as it was signed
-        patch.setattr("tasks.publication.code_version", lambda: "9.9")
+        patch.setattr("tasks.publish.publication.code_version", lambda: "9.9")
         assert publish(run, run.request.settings) == folder
     file.write_bytes(canonical_json(decision | {"left_out": []}))
     with pytest.raises(VerificationFailed, match="not the decision"):
@@ -227,7 +229,7 @@ def test_the_decision_is_salted_and_verify_compares_it(log, home, root, monkeypa
 
 
 def test_nothing_is_measured_on_a_list_that_nobody_settled(log, home, monkeypatch):
-    monkeypatch.setattr(steps, "settle_list", lambda _: None)
+    leave_out(HEAD_LIST, "settle the list", monkeypatch)
     run = identify(device_request(log), home)
     with pytest.raises(BadInput, match="was not settled"):
         run_release(run)
@@ -240,8 +242,7 @@ def test_nothing_is_measured_on_a_list_that_nobody_settled(log, home, monkeypatc
 
 def test_who_settles_second_finds_what_was_settled(log, home, root):
     run = identify(device_request(log, blocklist=blocklist(root, BLOCKED)), home)
-    for step in (steps.ingest, steps.choose_cohorts, steps.reserve, steps.draw_head_list):
-        step(run)
+    do(run, "ingest", "choose cohorts", "reserve budget", "draw head list")
     settle_list(run)
     sealed = run.state.find(Kind.LISTED)
     seal_list(run, QUERIES, is_signed_off=False)  # a run that decided at the same time
@@ -260,14 +261,12 @@ def found(log, home, root):
     """A release that waits for the sign-off of its list."""
     request = device_request(log, sign_off=True, blocklist=blocklist(root, BLOCKED))
     run = identify(request, home)
-    for step in (steps.ingest, steps.choose_cohorts, steps.reserve, steps.draw_head_list):
-        step(run)
+    do(run, "ingest", "choose cohorts", "reserve budget", "draw head list")
     return run
 
 
 def go_on(run) -> None:
-    for step in (steps.settle_list, steps.draw_optin_histogram, steps.publish_package):
-        step(run)
+    do(run, "settle the list", "draw opt-in histogram", "publish collection package")
 
 
 def test_devices_see_nothing_before_somebody_approved(found):
@@ -308,10 +307,9 @@ def test_on_a_page_an_answer_about_another_list_is_no_answer(found, monkeypatch)
     monkeypatch.setattr(sign_off, "deployment", SimpleNamespace(id="a deployment"))
     monkeypatch.setattr(sign_off, "get_run_logger", lambda: logging.getLogger("page"))
     monkeypatch.setattr(sign_off, "suspend_flow_run", suspend)
-    monkeypatch.setattr(artifacts, "create_table_artifact", lambda rows, **_: shown.append(rows))
-    monkeypatch.setattr(artifacts, "_key", str)
+    monkeypatch.setattr(list_sign_off, "show", lambda _, rows: shown.extend(rows))
     list_sign_off.wait_for_list_sign_off(found)
-    assert {row["query"] for row in shown[0]} == set(QUERIES) - {BLOCKED}
+    assert {row["query"] for row in shown[0].rows} == set(QUERIES) - {BLOCKED}
     assert found.state.find(Kind.LISTED).payload["signed_off"]
     # As if the blocklist had changed before somebody answered.
     monkeypatch.setattr(list_sign_off, "is_settled", lambda _: False)
@@ -422,8 +420,7 @@ def test_a_package_states_the_cap_that_holds_when_it_is_signed(
     set_policy(ledger, Policy.of(4, "1e-4", None))
     run = reserve_release(device_request(log), home)
     if raised == "before the package":
-        for step in (steps.draw_head_list, steps.settle_list, steps.draw_optin_histogram):
-            step(run)
+        do(run, "draw head list", "settle the list", "draw opt-in histogram")
     row = set_policy(ledger, raised_cap)
     assert run_release(identify(run.request, home)) is None
     stated = package_of(home).curator
@@ -520,7 +517,7 @@ def old_home(log, root, monkeypatch) -> Home:
     """A home that version 0.1.0 left at COLLECTING: no LISTED row, a package of schema 2."""
     home = new_home(root / "old")
     with monkeypatch.context() as patch:
-        patch.setattr(steps, "settle_list", lambda _: None)
+        leave_out(HEAD_LIST, "settle the list", patch)
         for module in (draws, collection):
             patch.setattr(module, "require_settled", lambda _: None)
         patch.setattr(collection, "_statement", lambda _: None)

@@ -17,13 +17,13 @@ from pathlib import Path
 
 import pytest
 
-from tasks.groups import GROUPS
-from tasks.home import Home
-from tasks.ledger import Ledger
-from tasks.ledger_rules import Entry, Kind
-from tasks.shelf import published_heads
-from tasks.signatures import read_public_key
-from tasks.verify import verify_release
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.rules import Entry, Kind
+from tasks.publish.shelf import published_heads
+from tasks.store.home import Home
+from tasks.verify.signatures import read_public_key
+from tasks.verify.verify import verify_release
+from tests.groups import GROUPS
 from tests.homes import new_home
 from tests.release.faults import read_lines, run_child, run_to_the_end, run_until
 from tests.release.support import QUERIES, files_below, request_for

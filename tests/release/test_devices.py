@@ -12,26 +12,27 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from hybriddp import ed25519
-from hybriddp.client_law import client_response
-from hybriddp.device import Device
-from hybriddp.local import ClientMechanism
-from hybriddp.package import CollectionPackage, read_package
+from hybriddp.device import ed25519
+from hybriddp.device.package import CollectionPackage, read_package
+from hybriddp.device.reporting import Device
 from hybriddp.params import Budget
-from hybriddp.response import TwoStageResponse
-from hybriddp.subset import SubsetResponse
-from tasks.groups import CLIENTS
-from tasks.groups import MEASUREMENT_FILES as FILES
-from tasks.home import Home
-from tasks.ledger_rules import Kind
-from tasks.log_files import BadInput
-from tasks.measured import measurement_path
-from tasks.processing import published_listing
-from tasks.quality import GateRefused
-from tasks.reports import Tally, read_reports
-from tasks.run import Release, identify
-from tasks.signatures import read_public_key
-from tasks.steps import run_release
+from hybriddp.randomizers.laws import client_response
+from hybriddp.randomizers.stages import TwoStageResponse
+from hybriddp.randomizers.subset import SubsetResponse
+from hybriddp.randomizers.two_stage import ClientMechanism
+from tasks.gates.quality import GateRefused
+from tasks.ledger.rules import Kind
+from tasks.log.raw.files import BadInput
+from tasks.measured.stored import measurement_path
+from tasks.products.head_list import CLIENTS
+from tasks.products.head_list.estimation.processing import published_listing
+from tasks.products.head_list.measuring.reports import Tally, read_reports
+from tasks.products.head_list.run import identify, params_of
+from tasks.release.run import Release
+from tasks.release.walk import run_release
+from tasks.store.home import Home
+from tasks.verify.signatures import read_public_key
+from tests.groups import FILES
 from tests.homes import new_home
 from tests.release.faults import run_child
 from tests.release.support import QUERIES, files_below, request_for
@@ -160,7 +161,7 @@ def test_the_simulation_draws_from_the_law_of_the_devices(collecting, package):
     home, _ = collecting
     release = Release(home, package.release_id, 1)
     listing = published_listing(release)
-    mechanism = ClientMechanism.for_head_list(listing.head_list, release.params)
+    mechanism = ClientMechanism.for_head_list(listing.head_list, params_of(release))
     assert mechanism.response == response_at(package)
 
 

@@ -5,40 +5,42 @@ from pathlib import Path
 
 import pytest
 
-import tasks.kmeans
-import tasks.mean
-import tasks.zealous
+import tasks.products.clusters.draws
+import tasks.products.histograms.draws
+import tasks.products.mean.draws
+from hybriddp.device.package import canonical_json
 from hybriddp.errors import InvalidParameter
-from hybriddp.package import canonical_json
-from tasks import ingest, number_log
-from tasks.engine import open_warehouse
-from tasks.keys import Keyring
-from tasks.kmeans_request import KMeansRequest
-from tasks.label_people import epoch_promise, membership_limits
-from tasks.ledger import Ledger
-from tasks.ledger_rules import Kind
-from tasks.log_files import BadInput
-from tasks.log_request import LogColumns
-from tasks.mean_request import MeanRequest
-from tasks.quality import GateRefused
-from tasks.request import ReleaseRequest
-from tasks.run import identify, log_source
-from tasks.zealous_request import ZealousRequest
+from tasks.gates.quality import GateRefused
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.rules import Kind
+from tasks.log import ingest
+from tasks.log.engine import open_warehouse
+from tasks.log.raw.files import BadInput
+from tasks.products.clusters.request import KMeansRequest
+from tasks.products.head_list.request import ReleaseRequest
+from tasks.products.head_list.run import identify
+from tasks.products.histograms.request import ZealousRequest
+from tasks.products.label_people import epoch_promise, membership_limits
+from tasks.products.mean.request import MeanRequest
+from tasks.products.numbers import log as number_log
+from tasks.products.request import LogColumns
+from tasks.release.run import log_source
+from tasks.store.keys import Keyring
 from tests.homes import steps_of
 from tests.release.support import charge, request_for
 
 HEADER = "AnonID\tQuery\tQueryTime\tItemRank\tClickURL"
 PRODUCTS = {
     "head list": (identify, ingest.ingest, ReleaseRequest, {}),
-    "histograms": (tasks.zealous.identify, ingest.ingest, ZealousRequest, {}),
+    "histograms": (tasks.products.histograms.draws.identify, ingest.ingest, ZealousRequest, {}),
     "mean": (
-        tasks.mean.identify,
+        tasks.products.mean.draws.identify,
         number_log.ingest,
         MeanRequest,
         {"column": "ItemRank", "upper": 9},
     ),
     "clusters": (
-        tasks.kmeans.identify,
+        tasks.products.clusters.draws.identify,
         number_log.ingest,
         KMeansRequest,
         {"points": [{"column": "ItemRank", "upper": 9}]},
@@ -154,7 +156,7 @@ def test_an_epoch_that_is_not_over_is_refused_before_anything_is_read(home, prod
 
 def test_a_release_of_an_epoch_that_is_not_over_is_still_found(home, root, monkeypatch):
     """Version 0.1.0 made such releases; they are replayed, and nothing new is drawn for them."""
-    log = write(root / "log.tsv", [line(person, f"q{person % 3}") for person in range(60)])
+    log = write(root / "log.tsv", [line(person, f"q{person % 3}") for person in range(600)])
     with monkeypatch.context() as later:
         later.setattr(Ledger, "now", staticmethod(lambda: datetime(2031, 1, 1, tzinfo=UTC)))
         run = charge(identify(request_for(log, epoch="2030-W01"), home))
@@ -204,12 +206,12 @@ def test_a_mean_of_version_0_1_0_is_found_though_its_log_has_no_times(home, root
     with pytest.raises(
         BadInput, match=r"lacks the column QueryTime.*time= there for a log without"
     ):
-        tasks.mean.identify(request, home)
+        tasks.products.mean.draws.identify(request, home)
     untimed = request.model_copy(
         update={"columns": request.columns.model_copy(update={"time": None})}
     )
     old = first_id(untimed, home, {"person": "AnonID", "optin": None})
     slot = {"product": "mean", "epoch": "2026-W46", "locale": "all"}
     Ledger(home.ledger).append(Kind.RESERVED, old, 1, slot | {"groups": {}})
-    assert tasks.mean.identify(request, home).release_id == old
-    assert tasks.mean.identify(untimed, home).release_id == old
+    assert tasks.products.mean.draws.identify(request, home).release_id == old
+    assert tasks.products.mean.draws.identify(untimed, home).release_id == old

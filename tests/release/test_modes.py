@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-import tasks.modes
-from tasks.engine import open_warehouse
-from tasks.home import Home
-from tasks.orchestrated import StepFailed, guarded
-from tasks.run import identify
-from tasks.steps import run_release
+import tasks.store.modes
+from tasks.log.engine import open_warehouse
+from tasks.orchestration.tasks import StepFailed, guarded
+from tasks.products.head_list.run import identify
+from tasks.release.walk import run_release
+from tasks.store.home import Home
 from tests.homes import new_home
 from tests.release.support import charge, request_for
 
@@ -68,7 +68,7 @@ def test_what_is_not_ours_is_left_alone_and_no_link_is_followed(home, root, monk
     outside.chmod(0o644)
     (home.private / "link").symlink_to(outside)
     home.quality.chmod(0o755)
-    monkeypatch.setattr(tasks.modes.os, "geteuid", lambda: 4_321)
+    monkeypatch.setattr(tasks.store.modes.os, "geteuid", lambda: 4_321)
     Home.open(home.root)
     assert stat.S_IMODE(home.quality.stat().st_mode) == 0o755
     monkeypatch.undo()

@@ -9,16 +9,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from hybriddp.errors import InvalidParameter
-from tasks.engine import open_memory, open_warehouse
-from tasks.home import Home
-from tasks.log_files import BadInput
-from tasks.overview import balance, runway
-from tasks.plain_paths import plain_path
-from tasks.processing import trim_head_list
-from tasks.run import identify, log_source
-from tasks.signatures import read_public_key
-from tasks.steps import run_release
-from tasks.verify import verify_publication
+from tasks.budget.overview import balance, runway
+from tasks.log.engine import open_memory, open_warehouse
+from tasks.log.raw.files import BadInput
+from tasks.products.head_list.estimation.processing import trim_head_list
+from tasks.products.head_list.run import identify
+from tasks.release.run import log_source
+from tasks.release.walk import run_release
+from tasks.store.home import Home
+from tasks.store.paths import plain_path
+from tasks.verify.signatures import read_public_key
+from tasks.verify.verify import verify_publication
 from tests.homes import new_home, steps_of
 from tests.release.support import request_for
 

@@ -5,19 +5,20 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-import tasks.reserve
-from tasks.engine import open_warehouse
-from tasks.groups import people_of
-from tasks.home import Home
-from tasks.kmeans import KMeansRun
-from tasks.ledger import Ledger
-from tasks.ledger_rules import Entry, Kind
-from tasks.mean import MeanRun
-from tasks.preflight import check_inputs
-from tasks.refusals import BudgetRefused
-from tasks.reserve import reserve, void_reservation
-from tasks.run import LogRun, Run
-from tasks.zealous import ZealousRun
+import tasks.budget.reserve
+from tasks.budget.reserve import reserve, void_reservation
+from tasks.gates.preflight import check_inputs
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.rules import Entry, Kind
+from tasks.log.engine import open_warehouse
+from tasks.products.clusters.draws import KMeansRun
+from tasks.products.head_list.run import HeadListRun
+from tasks.products.histograms.draws import ZealousRun
+from tasks.products.mean.draws import MeanRun
+from tasks.products.registry import product_of
+from tasks.release.refusals import BudgetRefused
+from tasks.release.run import LogRun
+from tasks.store.home import Home
 from tests.clusters.support import request_for as clusters_request
 from tests.mean.support import request_for as mean_request
 from tests.release.support import request_by_column, request_for
@@ -27,15 +28,18 @@ LOG = Path("nowhere.tsv")
 REPORTS = {"clients": "reports", "optin_fraction": None, "epsilon": 1.0}
 BY_COLUMN = {"columns": {"person": "user", "optin": "optin", "time": None}, "epsilon": 1.0}
 DEVICES = {
-    "devices": (Run, request_by_column(LOG, **REPORTS)),
-    "devices-all": (Run, request_for(LOG, everybody_opted_in=True, **REPORTS)),
-    "devices-paper": (Run, request_by_column(LOG, roster=LOG, strategy="paper", **REPORTS)),
+    "devices": (HeadListRun, request_by_column(LOG, **REPORTS)),
+    "devices-all": (HeadListRun, request_for(LOG, everybody_opted_in=True, **REPORTS)),
+    "devices-paper": (HeadListRun, request_by_column(LOG, roster=LOG, strategy="paper", **REPORTS)),
 }
 # They charge people who did not opt in, though most of them know by a column who did.
 OTHERS = {
-    "search": (Run, request_for(LOG, epsilon=1.0)),
-    "search-named": (Run, request_by_column(LOG, epsilon=1.0)),
-    "search-paper": (Run, request_by_column(LOG, epsilon=1.0, strategy="paper", roster=LOG)),
+    "search": (HeadListRun, request_for(LOG, epsilon=1.0)),
+    "search-named": (HeadListRun, request_by_column(LOG, epsilon=1.0)),
+    "search-paper": (
+        HeadListRun,
+        request_by_column(LOG, epsilon=1.0, strategy="paper", roster=LOG),
+    ),
     "mean": (MeanRun, mean_request(LOG, **BY_COLUMN)),
     "clusters": (KMeansRun, clusters_request(LOG, **BY_COLUMN)),
     "histograms": (ZealousRun, histograms_request(LOG, epsilon=1.0)),
@@ -55,7 +59,9 @@ def run_of(home: Home, name: str) -> LogRun:
     run = kind(home, f"{list(ALL).index(name):032x}", 1, request)
     people = [
         (bytes([list(ALL).index(name), side, number]).ljust(16), group)
-        for side, together in enumerate(people_of(request.groups_in_the_log))
+        for side, together in enumerate(
+            product_of(request.measurement_parameters()).people_of(request.groups_in_the_log)
+        )
         for number in range(60)
         for group in together
     ]
@@ -124,15 +130,15 @@ def test_what_was_given_back_is_not_in_the_way(home, first, second):
 @pytest.mark.parametrize(("first", "second"), [("devices", "clusters"), ("search", "devices")])
 def test_of_two_that_decide_at_the_same_time_one_is_refused(home, monkeypatch, first, second):
     """The other one is charged between a decision and its row."""
-    overtaken, seal = run_of(home, second), tasks.reserve._seal
+    overtaken, seal = run_of(home, second), tasks.budget.reserve._seal
 
     def seal_late(*arguments) -> str:
-        monkeypatch.setattr(tasks.reserve, "_seal", seal)
+        monkeypatch.setattr(tasks.budget.reserve, "_seal", seal)
         digest = seal(*arguments)
         reserve_all(home, first)
         return digest
 
-    monkeypatch.setattr(tasks.reserve, "_seal", seal_late)
+    monkeypatch.setattr(tasks.budget.reserve, "_seal", seal_late)
     with pytest.raises(BudgetRefused, match=f"product {first}, "):
         reserve(overtaken)
     assert [row.payload["product"] for row in reserved(home)] == [first]
@@ -140,7 +146,7 @@ def test_of_two_that_decide_at_the_same_time_one_is_refused(home, monkeypatch, f
 
 def test_a_home_of_version_0_1_0_with_both_goes_on_and_adds_neither(home, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(tasks.reserve, "require_one_budget", lambda *_: None)
+        patch.setattr(tasks.budget.reserve, "require_one_budget", lambda *_: None)
         reserve_all(home, "devices", "mean")
     rows = reserved(home)
     reserve_all(home, "devices", "mean")

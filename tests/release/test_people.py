@@ -2,15 +2,15 @@
 
 import pytest
 
-from tasks.accounts import account_of
-from tasks.cohorts import choose_cohorts
-from tasks.engine import open_warehouse
-from tasks.ingest import ingest
-from tasks.keys import Keyring, make_keys
-from tasks.ledger import Ledger
-from tasks.ledger_rules import Kind
-from tasks.refusals import BudgetRefused
-from tasks.run import identify
+from tasks.budget.accounts import account_of
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.rules import Kind
+from tasks.log.cohorts import choose_cohorts
+from tasks.log.engine import open_warehouse
+from tasks.log.ingest import ingest
+from tasks.products.head_list.run import identify
+from tasks.release.refusals import BudgetRefused
+from tasks.store.keys import Keyring, make_keys
 from tests.release.support import (
     request_by_column,
     request_for,

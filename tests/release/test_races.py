@@ -5,12 +5,12 @@ from collections import Counter
 
 import pytest
 
-from tasks.home import Home
-from tasks.keys import make_keys
-from tasks.ledger import Ledger
-from tasks.ledger_rules import Kind
-from tasks.policy import Charge, Policy, set_policy
-from tasks.signatures import KeyProblem
+from tasks.budget.policy import Charge, Policy, set_policy
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.rules import Kind
+from tasks.store.home import Home
+from tasks.store.keys import make_keys
+from tasks.verify.signatures import KeyProblem
 from tests.release.faults import (
     CHILDREN,
     draw_together,
@@ -77,7 +77,7 @@ def test_keys_that_another_process_has_made_in_the_meantime_are_kept(root, monke
         return os.urandom(n)
 
     made: list[dict[str, bytes]] = []
-    monkeypatch.setattr("tasks.keys.secrets.token_bytes", token_bytes)
+    monkeypatch.setattr("tasks.store.keys.secrets.token_bytes", token_bytes)
     make_keys(home)
     assert files_below(home.keys) == made[0]
     assert len(made[0]) == 4

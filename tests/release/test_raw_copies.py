@@ -5,44 +5,43 @@ import time
 
 import pytest
 
-import tasks.engine
-import tasks.ingest
-from tasks import orchestrated, steps
-from tasks.engine import open_memory, open_warehouse
-from tasks.home import Home
-from tasks.kmeans import identify as identify_kmeans
-from tasks.kmeans_request import KMeansRequest
-from tasks.kmeans_steps import run_kmeans
-from tasks.ledger import Ledger
-from tasks.log_files import BadInput
-from tasks.mean import identify as identify_mean
-from tasks.mean_request import MeanRequest
-from tasks.mean_steps import run_mean
-from tasks.policy import Policy, set_policy
-from tasks.quality import GateRefused
-from tasks.refusals import BudgetRefused
-from tasks.run import identify
-from tasks.steps import run_release
-from tasks.working_copies import RETENTION_DAYS, hold, let_go
-from tasks.zealous import identify as identify_zealous
-from tasks.zealous_request import ZealousRequest
-from tasks.zealous_steps import run_zealous
+import tasks.log.engine
+import tasks.log.ingest
+from tasks.budget.policy import Policy, set_policy
+from tasks.gates.quality import GateRefused
+from tasks.ledger.ledger import Ledger
+from tasks.log.engine import open_memory, open_warehouse
+from tasks.log.raw.files import BadInput
+from tasks.orchestration import tasks as orchestrated
+from tasks.products.clusters.draws import identify as identify_kmeans
+from tasks.products.clusters.request import KMeansRequest
+from tasks.products.head_list.run import identify
+from tasks.products.histograms.draws import identify as identify_zealous
+from tasks.products.histograms.request import ZealousRequest
+from tasks.products.mean.draws import identify as identify_mean
+from tasks.products.mean.request import MeanRequest
+from tasks.release.refusals import BudgetRefused
+from tasks.release.step import Step
+from tasks.release.walk import run_release
+from tasks.store.home import Home
+from tasks.store.working_copies import RETENTION_DAYS, hold, let_go
 from tests.homes import new_home
 from tests.release.support import charge, request_for
+from tests.steps import do
 
 WEEK = {"epoch": "2026-W46"}
 NUMBER = {"column": "ItemRank", "upper": 10, "per_person": "sum"}
 
 
 def product_runs(log, home):
-    """Return what runs each of the four products, and a run of it."""
+    """Return a run of each of the four products."""
     mean = {"columns": {"person": "AnonID", "optin": "optin"}}
     clusters = {**mean, "points": [NUMBER]}
     return [
-        (run_release, identify(request_for(log), home)),
-        (run_zealous, identify_zealous(ZealousRequest(log=log, **WEEK), home)),
-        (run_mean, identify_mean(MeanRequest(log=log, **WEEK, **mean, **NUMBER), home)),
-        (run_kmeans, identify_kmeans(KMeansRequest(log=log, **WEEK, **clusters), home)),
+        identify(request_for(log), home),
+        identify_zealous(ZealousRequest(log=log, **WEEK), home),
+        identify_mean(MeanRequest(log=log, **WEEK, **mean, **NUMBER), home),
+        identify_kmeans(KMeansRequest(log=log, **WEEK, **clusters), home),
     ]
 
 
@@ -55,26 +54,26 @@ def no_copies(home: Home) -> bool:
 
 
 def test_a_refused_gate_leaves_no_copy_of_the_log_in_any_product(log, home, monkeypatch):
-    monkeypatch.setattr(tasks.ingest, "judge", refuse)
-    for run_all, run in product_runs(log, home):
+    monkeypatch.setattr(tasks.log.ingest, "judge", refuse)
+    for run in product_runs(log, home):
         with pytest.raises(GateRefused):
-            run_all(run)
-        assert no_copies(home), run_all.__name__
+            run_release(run)
+        assert no_copies(home), run.product.name
 
 
 def test_a_refused_budget_leaves_no_copy_of_the_log(log, home, gates_waived):
     set_policy(Ledger(home.ledger), Policy.changed(Policy(), "1", None, None))
-    for run_all, run in product_runs(log, home):
+    for run in product_runs(log, home):
         with pytest.raises(BudgetRefused):
-            run_all(run)
-        assert no_copies(home), run_all.__name__
+            run_release(run)
+        assert no_copies(home), run.product.name
 
 
 def test_a_log_that_changes_while_it_is_read_leaves_no_copy(log, home, monkeypatch):
     def changed(run):
         raise BadInput("the log changed")
 
-    monkeypatch.setattr(tasks.ingest, "require_unchanged", changed)
+    monkeypatch.setattr(tasks.log.ingest, "require_unchanged", changed)
     with pytest.raises(BadInput):
         run_release(identify(request_for(log), home))
     assert no_copies(home)
@@ -82,12 +81,12 @@ def test_a_log_that_changes_while_it_is_read_leaves_no_copy(log, home, monkeypat
 
 def test_a_refused_step_of_prefect_leaves_no_copy_and_a_paid_one_keeps_it(log, home, gates_waived):
     run = identify(request_for(log), home)
-    steps.ingest(run)
-    refused = orchestrated.step("judge the log", refuse)
-    assert isinstance(refused.fn(run).data, GateRefused)
+    do(run, "ingest")
+    refused, before = orchestrated.task_of(Step("a gate", refuse)), orchestrated.Passed(run, "")
+    assert isinstance(refused.fn(before).data, GateRefused)
     assert no_copies(home)
     charge(run)
-    assert isinstance(refused.fn(run).data, GateRefused)
+    assert isinstance(refused.fn(before).data, GateRefused)
     assert home.warehouse(run.release_id).exists(), "people have paid: a second run goes on"
     assert run_release(run) is not None
     assert no_copies(home)
@@ -134,14 +133,16 @@ def test_an_erased_copy_whose_run_was_killed_goes_at_the_next_opening(home):
     folder = home.warehouse("work")
     hold(folder)
     home.drop_warehouses()
-    os.close(tasks.working_copies._held.pop(folder))  # the kernel does this to a killed process
+    os.close(
+        tasks.store.working_copies._held.pop(folder)
+    )  # the kernel does this to a killed process
     assert folder.exists()
     new_home(home.root)
     assert not folder.exists()
 
 
 def test_questions_to_the_ledgers_files_spill_into_the_private_zone_only(home, monkeypatch):
-    monkeypatch.setattr(tasks.engine, "_MEMORY_LIMIT", "20MB")
+    monkeypatch.setattr(tasks.log.engine, "_MEMORY_LIMIT", "20MB")
     with open_memory(home.spill) as engine:
         engine._connection.execute(
             "create table much as select hash(range) as h, repeat('x', 50) as t from range(800000)"

@@ -4,20 +4,19 @@ import shutil
 
 import pytest
 
-from hybriddp.headlist import HeadListMechanism
-from hybriddp.local import ClientMechanism
-from hybriddp.local_subset import SubsetMechanism
-from hybriddp.optin import HistogramMechanism
-from tasks.groups import GROUPS
-from tasks.groups import MEASUREMENT_FILES as FILES
-from tasks.ledger import Ledger, LedgerCorrupt
-from tasks.ledger_rules import Kind
-from tasks.publish import revise
-from tasks.refusals import BadInput, BudgetRefused
-from tasks.reprocess import ReprocessRequest, run_reprocess
-from tasks.reserve import void_reservation
-from tasks.run import identify
-from tasks.steps import run_release
+from hybriddp.blender.finding import HeadListMechanism
+from hybriddp.blender.optin import HistogramMechanism
+from hybriddp.randomizers.one_stage import SubsetMechanism
+from hybriddp.randomizers.two_stage import ClientMechanism
+from tasks.budget.reserve import void_reservation
+from tasks.ledger.ledger import Ledger, LedgerCorrupt
+from tasks.ledger.rules import Kind
+from tasks.products.head_list.run import identify
+from tasks.publish.publish import revise
+from tasks.release.refusals import BadInput, BudgetRefused
+from tasks.release.reprocess import ReprocessRequest, run_reprocess
+from tasks.release.walk import run_release
+from tests.groups import FILES, GROUPS
 from tests.homes import steps_of
 from tests.release.support import charge, files_below, request_for, reserve_release
 

@@ -7,11 +7,18 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from tasks.engine import SQL, DuckDBEngine
+from tasks.log.engine import SQL, DuckDBEngine
 
 HERE = Path(__file__).parent
-STEPS = sorted(path.stem for path in SQL.glob("*.sql"))
-CASES = sorted(HERE.glob("*/*.toml"))
+
+
+def _step_of(path, root):
+    """Return a step as the engine is asked for it: its room and its name."""
+    return path.relative_to(root).with_suffix("").as_posix()
+
+
+STEPS = sorted(_step_of(path, SQL) for path in SQL.rglob("*.sql"))
+CASES = {path: _step_of(path.parent, HERE) for path in sorted(HERE.rglob("*.toml"))}
 
 
 def arrow_type(alias):
@@ -61,9 +68,8 @@ def test_step(path):
             # Stored, not only shown: some steps tell rows apart by where they are.
             connection.register("given", arrow_table(**given))
             connection.execute(f"create table {name} as select * from given")
-        step = path.parent.name
-        engine.step(f"{step}_result", sql=step, **bound(case.get("params", {})))
-        result = engine.fetch(f"{step}_result")
+        engine.step(CASES[path], into="the_result", **bound(case.get("params", {})))
+        result = engine.fetch("the_result")
     expected, ordered = arrow_table(**case["expected"]), case.get("ordered", False)
     assert result.column_names == expected.column_names
     assert readable(result, ordered) == readable(expected, ordered)
@@ -73,8 +79,8 @@ def test_step(path):
 def test_step_says_its_grain_and_has_a_case(step):
     first_line = (SQL / f"{step}.sql").read_text(encoding="utf-8").split("\n", 1)[0]
     assert first_line.startswith("-- Grain: ")
-    assert any(path.parent.name == step for path in CASES)
+    assert step in CASES.values()
 
 
 def test_cases_are_those_of_steps():
-    assert {path.parent.name for path in CASES} <= set(STEPS)
+    assert set(CASES.values()) <= set(STEPS)

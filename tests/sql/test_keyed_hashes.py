@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.accounts import account_of
-from tasks.cohorts import assign_groups
-from tasks.engine import DuckDBEngine
-from tasks.keys import Keyring, make_keys
-from tasks.request import ReleaseRequest
-from tasks.run import Run
+from tasks.budget.accounts import account_of
+from tasks.log.cohorts import assign_groups
+from tasks.log.engine import DuckDBEngine
+from tasks.products.head_list.request import ReleaseRequest
+from tasks.products.head_list.run import HeadListRun
+from tasks.store.keys import Keyring, make_keys
 from tests.homes import new_home
 
 # As `members` has them: not empty, and without spaces around.
@@ -23,7 +23,7 @@ def run(tmp_path_factory):
     home = new_home(tmp_path_factory.mktemp("home"))
     make_keys(home)
     request = ReleaseRequest(log="log.tsv", epoch="2026-W46", product="mail", locale="de-CH")
-    return Run(home, "0" * 32, 1, request)
+    return HeadListRun(home, "0" * 32, 1, request)
 
 
 @settings(max_examples=25)

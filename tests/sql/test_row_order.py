@@ -2,7 +2,7 @@
 
 import duckdb
 
-from tasks.engine import DuckDBEngine
+from tasks.log.engine import DuckDBEngine
 
 N_ROWS = 400_000  # four row groups, which is what DuckDB's threads share out
 
@@ -20,6 +20,6 @@ def test_records_are_chosen_in_the_logs_order():
             "select 'p' as person, 'a'::blob as account, 'C' as cohort, 10 as first_pick"
         )
         engine = DuckDBEngine(connection)
-        engine.step("chosen_records", max_records_optin=1, max_records_client=100)
+        engine.step("head_list/chosen_records", max_records_optin=1, max_records_client=100)
         found = {int(row["query"]) for row in engine.fetch("chosen_records").to_pylist()}
     assert found == set(range(20, 220, 2))

@@ -8,11 +8,11 @@ themselves are tied to the law in test_noise.py and test_local.py.
 import numpy as np
 import pytest
 
-from hybriddp.denoise import denoise
-from hybriddp.noise import DiscreteLaplace
-from hybriddp.optin import estimate_optin
+from hybriddp.blender.estimation.denoise import denoise
+from hybriddp.blender.estimation.paper import estimate_optin
+from hybriddp.noise.laplace import DiscreteLaplace
 from hybriddp.params import Budget
-from hybriddp.response import TwoStageResponse
+from hybriddp.randomizers.stages import TwoStageResponse
 from tests.stats import ALPHA, mean_p_value, replicates_for, variance_ratio
 
 pytestmark = pytest.mark.statistical

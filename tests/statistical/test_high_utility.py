@@ -12,15 +12,18 @@ import pytest
 from scipy import stats
 
 import hybriddp
-from hybriddp import high_utility
-from hybriddp.evidence import CentralCounts, SubsetReports, pool
-from hybriddp.headlist import HeadList, HeadListMechanism
-from hybriddp.high_utility import FoundCounts
-from hybriddp.intervals import rank_intervals
-from hybriddp.noise import DiscreteLaplace
+from hybriddp.blender import mechanisms
+from hybriddp.blender.estimation.intervals import rank_intervals
+from hybriddp.blender.evidence import combining
+from hybriddp.blender.evidence.combining import FoundCounts
+from hybriddp.blender.evidence.posterior import posterior, power_law, tail_exponent
+from hybriddp.blender.evidence.sources import CentralCounts, pool
+from hybriddp.blender.evidence.subset_reports import SubsetReports
+from hybriddp.blender.finding import HeadListMechanism
+from hybriddp.blender.headlist import HeadList
+from hybriddp.noise.laplace import DiscreteLaplace
 from hybriddp.params import BlenderParams, Budget
-from hybriddp.posterior import posterior, power_law, tail_exponent
-from hybriddp.subset import SubsetResponse
+from hybriddp.randomizers.subset import SubsetResponse
 from tests.stats import ALPHA, law_p_value, mean_p_value, replicates_for, variance_ratio
 
 pytestmark = pytest.mark.statistical
@@ -216,11 +219,11 @@ SHARES = np.append(np.full(5, 0.06), 0.7)  # and an unlisted query, 5
 
 def spread_of(units: np.ndarray, params: BlenderParams, rng: np.random.Generator) -> float:
     """What is learned of how a user's units lie, from T's noisy counts and repeats."""
-    exact = high_utility.count_units(LISTED, units, np.zeros_like(units))
-    noisy = high_utility.measuring_mechanism(params).simulate(
-        high_utility.measured_vector(params, *exact), rng=rng
+    exact = mechanisms.count_units(LISTED, units, np.zeros_like(units))
+    noisy = mechanisms.measuring_mechanism(params).simulate(
+        mechanisms.measured_vector(params, *exact), rng=rng
     )
-    measured = high_utility.read_measured(params, noisy, len(units))
+    measured = combining.read_measured(params, noisy, len(units))
     n_s, m = 20_000, params.max_records_optin
     found = FoundCounts(np.full(5, round(0.06 * n_s * m)), 2.0, n_s)
     response = SubsetResponse.for_budget(params.budget, LISTED.n_cells)
@@ -228,7 +231,7 @@ def spread_of(units: np.ndarray, params: BlenderParams, rng: np.random.Generator
     cells = np.array([0.06, 0] * 5 + [0.7])
     counts = np.round(100_000 * (lie + cells * (truth - lie))).astype(np.int64)
     clients = SubsetReports.of(response, counts, 100_000)
-    return high_utility.combine(LISTED, params, found, measured, clients).spread
+    return combining.Evidence.around(params, LISTED, found, measured, clients).spread
 
 
 def test_spread_of_a_users_records_is_learned_from_the_repeats(rng):

@@ -8,13 +8,13 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
-from hybriddp.kmeans import hybrid_kmeans, local_kmeans, trusted_kmeans
-from hybriddp.kmeans_noise import SimulatedNoise, response_law
-from hybriddp.kmeans_points import within_cluster_squares
-from hybriddp.kmeans_setting import PRINTED, KMeansSetting
-from hybriddp.kmeans_study import four_gaussians
+from hybriddp.kmeans.noise import SimulatedNoise, response_law
+from hybriddp.kmeans.points import within_cluster_squares
+from hybriddp.kmeans.setting import PRINTED, KMeansSetting
 from hybriddp.params import Budget
-from hybriddp.response import RandomizedResponse
+from hybriddp.randomizers.response import RandomizedResponse
+from hybriddp.studies.means.kmeans import hybrid_kmeans, local_kmeans, trusted_kmeans
+from hybriddp.studies.means.kmeans_figure import four_gaussians
 from tests.stats import ALPHA, law_p_value, replicates_for
 
 pytestmark = pytest.mark.statistical

@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hybriddp.exact_laplace import ExactLaplace
-from hybriddp.kmeans import hybrid_kmeans
-from hybriddp.kmeans_groups import respond
-from hybriddp.kmeans_points import within_cluster_squares
-from hybriddp.kmeans_release import KMeansMechanism
-from hybriddp.kmeans_setting import KMeansSetting
-from hybriddp.kmeans_start import first_centres
-from hybriddp.kmeans_study import four_gaussians
-from hybriddp.kmeans_summary import describe_clusters
-from hybriddp.kmeans_tables import Clustering, GroupTables, trace_of_tables
-from hybriddp.mean_grid import ValueGrid
-from hybriddp.noise import DiscreteLaplace
+from hybriddp.kmeans.groups import respond
+from hybriddp.kmeans.mechanism import KMeansMechanism
+from hybriddp.kmeans.points import within_cluster_squares
+from hybriddp.kmeans.setting import KMeansSetting
+from hybriddp.kmeans.start import first_centres
+from hybriddp.kmeans.summary import describe_clusters
+from hybriddp.kmeans.tables import Clustering, GroupTables, trace_of_tables
+from hybriddp.noise.exact_laplace import ExactLaplace
+from hybriddp.noise.laplace import DiscreteLaplace
 from hybriddp.params import Budget
+from hybriddp.randomizers.numbers.grid import ValueGrid
+from hybriddp.studies.means.kmeans import hybrid_kmeans
+from hybriddp.studies.means.kmeans_figure import four_gaussians
 from tests.stats import ALPHA, law_p_value, replicates_for
 
 pytestmark = pytest.mark.statistical

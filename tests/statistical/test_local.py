@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from hybriddp.blender.headlist import HeadList
 from hybriddp.client import Client
 from hybriddp.errors import InvalidParameter
-from hybriddp.headlist import HeadList
-from hybriddp.local import ClientMechanism
 from hybriddp.params import BlenderParams
+from hybriddp.randomizers.two_stage import ClientMechanism
 from tests.stats import ALPHA, law_p_value
 
 pytestmark = pytest.mark.statistical
@@ -100,7 +100,7 @@ def test_padding_is_randomized_like_any_record():
 
 
 def test_chunks_share_no_randomness_and_leave_nobody_out():
-    from hybriddp.local import _CHUNK
+    from hybriddp.randomizers.two_stage import _CHUNK
 
     truth = np.zeros(2 * _CHUNK + _CHUNK // 2, np.int64)
     reports = MECHANISM.draw(truth)
@@ -112,14 +112,16 @@ def test_chunks_share_no_randomness_and_leave_nobody_out():
 
 def test_vectorised_words_have_the_owners_of_the_device(monkeypatch):
     """Word by word, at every border: the first and last word of each lie and of the truth."""
-    from hybriddp.local import _lies
+    from hybriddp.randomizers.two_stage import _lies
 
     stage = MECHANISM.response.query
     borders = [i * stage.lie_words + d for i in range(stage.n_values) for d in (-1, 0)]
     words = np.array([w for w in [*borders, (1 << 64) - 1] if w >= 0], dtype=np.uint64)
     owners = _lies(words, np.uint64(stage.lie_words), stage.n_values - 1)
     for word, owner in zip(words.tolist(), owners.tolist(), strict=True):
-        monkeypatch.setattr("hybriddp.response.secrets.randbits", lambda bits, w=word: w)
+        monkeypatch.setattr(
+            "hybriddp.randomizers.response.secrets.randbits", lambda bits, w=word: w
+        )
         assert stage.draw(stage.n_values - 1) == owner  # the last value is nobody's to skip
 
 
@@ -155,7 +157,7 @@ def test_client_with_many_records_reports_each_equally_often():
 
 def test_urls_of_a_lied_query_are_uniform_for_any_list_size(rng):
     """Sizes that do not divide 2^16 or 2^32 need the rejection step; every residue is checked."""
-    from hybriddp.local import uniform_below
+    from hybriddp.randomizers.two_stage import uniform_below
 
     for bound in (1, 2, 3, 7, 4096, 5000):
         drawn = uniform_below(np.full(400_000, bound), rng.bytes)
@@ -171,7 +173,7 @@ def test_urls_of_a_lied_query_are_uniform_for_any_list_size(rng):
 )
 def test_rejection_step_redraws_what_would_be_biased(bound, n_bytes, accepted_word, value):
     """The word 0 has a low part of 0, which is surplus for any bound that is no power of two."""
-    from hybriddp.local import uniform_below
+    from hybriddp.randomizers.two_stage import uniform_below
 
     served = []
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from hybriddp.errors import InvalidParameter
-from hybriddp.local_baselines import K_RR, OLH, ORACLES, OUE, FrequencyOracle
-from hybriddp.study_prefixes import (
+from hybriddp.studies.blender.local_baselines import K_RR, OLH, ORACLES, OUE, FrequencyOracle
+from hybriddp.studies.blender.prefixes import (
     ID_BITS,
     find_queries,
     prefix_lengths,

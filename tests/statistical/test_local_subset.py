@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hybriddp import local_subset
 from hybriddp.errors import InvalidParameter
-from hybriddp.local_subset import SubsetMechanism
 from hybriddp.params import Budget
-from hybriddp.subset import SubsetResponse
+from hybriddp.randomizers import one_stage as local_subset
+from hybriddp.randomizers.one_stage import SubsetMechanism
+from hybriddp.randomizers.subset import SubsetResponse
 from tests.stats import ALPHA, law_p_value
 
 pytestmark = pytest.mark.statistical
@@ -129,8 +129,10 @@ def test_support_check_rejects_planted_defects(rng):
 def scripted(monkeypatch, word: int, answers: tuple[int, ...]) -> None:
     """Let both samplers read the same word and the same answers below each bound."""
     for_device, for_vector = iter(answers), iter(answers)
-    monkeypatch.setattr("hybriddp.subset.secrets.randbits", lambda bits: word)
-    monkeypatch.setattr("hybriddp.subset.secrets.randbelow", lambda bound: next(for_device))
+    monkeypatch.setattr("hybriddp.randomizers.subset.secrets.randbits", lambda bits: word)
+    monkeypatch.setattr(
+        "hybriddp.randomizers.subset.secrets.randbelow", lambda bound: next(for_device)
+    )
     monkeypatch.setattr(
         local_subset, "words_of", lambda n, random_bytes: np.full(n, word, dtype=np.uint64)
     )

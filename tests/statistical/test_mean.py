@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hybriddp.mean import (
+from hybriddp.mean.clients import REPORT_KINDS, ClientMeanMechanism
+from hybriddp.mean.estimate import (
     ESTIMATED,
     KNOWN,
     PRIVACY,
@@ -20,11 +21,8 @@ from hybriddp.mean import (
     local_mean,
     trusted_mean,
 )
-from hybriddp.mean_clients import REPORT_KINDS, ClientMeanMechanism
-from hybriddp.mean_errors import MeanSetting
-from hybriddp.mean_grid import ValueGrid
-from hybriddp.mean_trusted import BoundedSumMechanism, squared_differences, trusted_budgets
-from hybriddp.mean_variance import (
+from hybriddp.mean.trusted import BoundedSumMechanism, squared_differences, trusted_budgets
+from hybriddp.mean.variance import (
     NOISE_CAUTION,
     SAMPLING_CAUTION,
     VarianceEstimate,
@@ -33,7 +31,9 @@ from hybriddp.mean_variance import (
     variance_from_reports,
 )
 from hybriddp.params import Budget
-from hybriddp.response import N_WORDS
+from hybriddp.randomizers.numbers.errors import MeanSetting
+from hybriddp.randomizers.numbers.grid import ValueGrid
+from hybriddp.randomizers.response import N_WORDS
 from tests.stats import ALPHA, law_p_value, mean_p_value
 
 pytestmark = pytest.mark.statistical

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from hybriddp.headlist import HeadListMechanism
-from hybriddp.noise import DiscreteLaplace
-from hybriddp.optin import HistogramMechanism
+from hybriddp.blender.finding import HeadListMechanism
+from hybriddp.blender.optin import HistogramMechanism
+from hybriddp.noise.laplace import DiscreteLaplace
 from hybriddp.params import Budget
 from tests.stats import ALPHA, law_p_value
 

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from bench.planner import MEASURES, observe
-from hybriddp.calibration import prior_of_release
 from hybriddp.params import BlenderParams
-from hybriddp.planner import predict
-from hybriddp.populations import Population, aol_like, study_rng
-from hybriddp.prior import Prior, shares_of
-from hybriddp.rehearsal import Rehearsal, Stage
-from hybriddp.setting import Setting
+from hybriddp.planning.calibration import prior_of_release
+from hybriddp.planning.planner import predict
+from hybriddp.planning.populations import Population, study_rng
+from hybriddp.planning.prior import Prior, shares_of
+from hybriddp.planning.profiles import aol_like
+from hybriddp.planning.rehearsal import Rehearsal, Stage
+from hybriddp.planning.setting import Setting
 
 pytestmark = pytest.mark.statistical
 

@@ -10,9 +10,11 @@ from itertools import combinations_with_replacement, count, product
 import numpy as np
 import pytest
 
-from hybriddp.anonymity import anonymise_queries, anonymise_sessions
-from hybriddp.anonymity_keywords import KeywordTree, anonymise_keywords
-from hybriddp.attacks import (
+from hybriddp.errors import InvalidParameter
+from hybriddp.noise.laplace import DiscreteLaplace
+from hybriddp.params import Budget
+from hybriddp.studies.attacks.anonymity import anonymise_queries, anonymise_sessions
+from hybriddp.studies.attacks.games import (
     AttackOutcome,
     active_attack,
     add_accounts,
@@ -24,11 +26,9 @@ from hybriddp.attacks import (
     shown_items,
     shown_sets,
 )
-from hybriddp.errors import InvalidParameter
-from hybriddp.item_kinds import QUERIES
-from hybriddp.noise import DiscreteLaplace
-from hybriddp.params import Budget
-from hybriddp.search_log import QueryWords, SearchLog, items_of
+from hybriddp.studies.attacks.keywords import KeywordTree, anonymise_keywords
+from hybriddp.zealous.item_kinds import QUERIES
+from hybriddp.zealous.items import QueryWords, SearchLog, items_of
 from tests.repository import ROOT
 from tests.stats import ALPHA, law_p_value
 

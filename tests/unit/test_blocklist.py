@@ -2,8 +2,8 @@
 
 import pytest
 
-from tasks.blocklist import read_blocklist
-from tasks.refusals import BadInput
+from tasks.gates.blocklist import read_blocklist
+from tasks.release.refusals import BadInput
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from flows.cli import Kind, app
-from hybriddp.populations import POPULATIONS
+from flows.cli.main import Kind, app
+from hybriddp.planning.profiles import POPULATIONS
 
 
 @pytest.fixture

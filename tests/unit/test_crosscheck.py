@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hybriddp.crosscheck import FALSE_DISCOVERY_RATE, CrossCheck, cross_check
-from hybriddp.estimate import Estimate
-from hybriddp.evidence import Fixed, SubsetReports
+from hybriddp.blender.estimation.crosscheck import FALSE_DISCOVERY_RATE, CrossCheck, cross_check
+from hybriddp.blender.estimation.estimates import Estimate
+from hybriddp.blender.evidence.sources import Fixed
+from hybriddp.blender.evidence.subset_reports import SubsetReports
+from hybriddp.blender.simulate import SimulatedRelease, simulate
 from hybriddp.params import BlenderParams, Budget
-from hybriddp.simulation import SimulatedRelease, simulate
-from hybriddp.subset import SubsetResponse
+from hybriddp.randomizers.subset import SubsetResponse
 from tests.stats import ALPHA
 
 N_USERS = 40_000

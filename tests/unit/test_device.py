@@ -18,9 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybriddp.client import Client
-from hybriddp.device import AccountCorrupt, BudgetExceeded, Device, ReportRefused
+from hybriddp.device.package import CollectionPackage
+from hybriddp.device.reporting import AccountCorrupt, BudgetExceeded, Device, ReportRefused
 from hybriddp.errors import InvalidParameter
-from hybriddp.package import CollectionPackage
 from hybriddp.params import BlenderParams, Budget
 from tests.repository import run_python
 from tests.unit.test_layers import BLOCKED
@@ -377,7 +377,7 @@ def test_device_needs_the_standard_library_only(state, week):
     output = run_python(
         BLOCKED.format(names=blocked)
         + f"""
-import hybriddp.client, hybriddp.package
+import hybriddp.client, hybriddp.device.package
 from hybriddp.device import Device
 line = Device({str(state)!r}, {PUBLIC_KEY!r}).report({str(week(1))!r}, [("news", "")])
 print(line.decode(), end="")

@@ -7,7 +7,7 @@ import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from hybriddp.ed25519 import _L, _P, _decode, verify
+from hybriddp.device.ed25519 import _L, _P, _decode, verify
 
 # RFC 8032, section 7.1: public key, message, signature of TEST 1, 2, 3 and SHA(abc).
 RFC_8032 = [

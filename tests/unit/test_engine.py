@@ -10,9 +10,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from tasks.engine import DuckDBEngine, OutOfSpace
-from tasks.ingest import _reading
-from tasks.log_files import Source
+from tasks.log.engine import DuckDBEngine, OutOfSpace
+from tasks.log.ingest import _reading
+from tasks.log.raw.files import Source
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
@@ -40,14 +40,14 @@ def test_a_query_that_is_interrupted_was_stopped():
 
 _ENDLESS = """
 import duckdb, sys
-from tasks.engine import DuckDBEngine
+from tasks.log.engine import DuckDBEngine
 engine = DuckDBEngine(duckdb.connect())
 engine._connection.execute("create view rows as select a.range as n from range(10_000_000) a")
 engine._connection.execute("create view cohort_records as select 'S' as cohort, '' as url, "
     "sum(hash(a.n + b.n))::varchar as query from rows a, rows b, rows c")
 try:
     print("begins", flush=True)
-    engine.step("headlist_counts")
+    engine.step("head_list/headlist_counts")
 except KeyboardInterrupt:
     print("stopped", flush=True)
 """

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybriddp.errors import InvalidParameter
-from tasks.epochs import Epoch
+from tasks.log.epochs import Epoch
 
 KINDS = ("day", "week", "month")
 # A week more or less must exist for the tests of neighbours.

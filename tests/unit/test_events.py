@@ -7,19 +7,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybriddp.accounting.event import from_json, to_json
+from hybriddp.blender.events import HeadListDraw
+from hybriddp.blender.finding import HeadListMechanism
+from hybriddp.blender.optin import HistogramMechanism
 from hybriddp.errors import InvalidParameter, UnknownEvent
-from hybriddp.events import EVENT_TYPES, RELAXATIONS, HeadListDraw
-from hybriddp.headlist import HeadListMechanism
-from hybriddp.kmeans_release import KMeansMechanism
-from hybriddp.local import ClientMechanism
-from hybriddp.local_subset import SubsetMechanism
-from hybriddp.mean_clients import REPORT_KINDS, ClientMeanMechanism
-from hybriddp.mean_trusted import BoundedSumMechanism
-from hybriddp.optin import HistogramMechanism
+from hybriddp.kmeans.mechanism import KMeansMechanism
+from hybriddp.mean.clients import REPORT_KINDS, ClientMeanMechanism
+from hybriddp.mean.trusted import BoundedSumMechanism
 from hybriddp.params import Budget
-from hybriddp.response import TwoStageResponse
-from hybriddp.zealous import ZealousMechanism
-from tasks.events import from_json, to_json
+from hybriddp.randomizers.one_stage import SubsetMechanism
+from hybriddp.randomizers.stages import TwoStageResponse
+from hybriddp.randomizers.two_stage import ClientMechanism
+from hybriddp.zealous.events import RELAXATIONS
+from hybriddp.zealous.mechanism import ZealousMechanism
+from tests.events import EVENT_TYPES
 
 CLUSTERS = KMeansMechanism.for_budget(Budget("7/3"), n_clusters=4, n_iterations=5, n_dimensions=2)
 EVENTS = [
@@ -99,7 +101,7 @@ class Cheaper(HeadListDraw):
 
 @pytest.mark.parametrize("event", [Cheaper(Budget(4, "1e-5"), 0.5, 30), Budget(4), None, "S"])
 def test_an_unknown_event_is_never_written(event):
-    with pytest.raises(UnknownEvent, match="give it a form"):
+    with pytest.raises(UnknownEvent, match="declare how it"):
         to_json(event)
 
 

@@ -6,10 +6,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hybriddp import gaussian
 from hybriddp.errors import InvalidParameter
-from hybriddp.exact_gaussian import shift_divergence
-from hybriddp.gaussian import (
+from hybriddp.noise import gaussian
+from hybriddp.noise.exact_gaussian import shift_divergence
+from hybriddp.noise.gaussian import (
     DiscreteGaussian,
     analytic_sd,
     classic_sd,

@@ -13,10 +13,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from hybriddp.errors import InvalidParameter
-from hybriddp.populations import Population, head_and_tail, study_rng
-from hybriddp.synthetic_log import ROWS_PER_BATCH, sample_log
-from tasks.epochs import Epoch
-from tasks.generate import N_TEXTS, NAMED_QUERIES, SCHEMA, spell_queries, spell_urls, write_log
+from hybriddp.planning.populations import Population, study_rng
+from hybriddp.planning.profiles import head_and_tail
+from hybriddp.studies.synthetic.log import ROWS_PER_BATCH, sample_log
+from tasks.log.epochs import Epoch
+from tasks.synthetic.generate import (
+    N_TEXTS,
+    NAMED_QUERIES,
+    SCHEMA,
+    spell_queries,
+    spell_urls,
+    write_log,
+)
 
 SUFFIXES = [".parquet", ".tsv", ".txt", ".tsv.gz", ".txt.gz"]
 EPOCH = Epoch.parse("2026-W46")

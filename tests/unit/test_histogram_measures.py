@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybriddp.errors import InvalidParameter
-from hybriddp.histogram_measures import Histogram, average_count_difference, top_measures
-from hybriddp.inaccuracy import (
+from hybriddp.noise.laplace import DiscreteLaplace
+from hybriddp.studies.applications.measures import Histogram, average_count_difference, top_measures
+from hybriddp.studies.zealous.inaccuracy import (
     Wanted,
     expected_inaccuracy,
     inaccuracy,
     publication_probability,
     theorem_3_inaccuracy,
 )
-from hybriddp.noise import DiscreteLaplace
-from hybriddp.search_log import UserItems
+from hybriddp.zealous.items import UserItems
 from tests.stats import ALPHA, mean_p_value
 
 histograms = st.dictionaries(st.integers(0, 30), st.integers(1, 99), max_size=20).map(

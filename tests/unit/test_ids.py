@@ -10,25 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybriddp.errors import InvalidParameter
-from tasks.accounts import account_of
-from tasks.cohorts import keyed_accounts
-from tasks.engine import DuckDBEngine
-from tasks.file_sql import DELIMITERS, FIELDS, QUOTES
-from tasks.folded_ids import folded, with_folded_ids
-from tasks.ids import (
-    FIRST_FORM,
-    NEWEST_FORM,
-    canonical,
-    id_form_of,
-    in_sql,
-)
-from tasks.keys import Keyring
-from tasks.ledger import Ledger
-from tasks.ledger_rules import Kind
-from tasks.log_files import Source
-from tasks.overview import set_membership
-from tasks.request import ReleaseRequest
-from tasks.run import Run
+from tasks.budget.accounts import account_of
+from tasks.budget.overview import set_membership
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.rules import Kind
+from tasks.log.cohorts import keyed_accounts
+from tasks.log.engine import DuckDBEngine
+from tasks.log.folded_ids import folded, with_folded_ids
+from tasks.log.ids import FIRST_FORM, NEWEST_FORM, canonical, id_form_of, in_sql
+from tasks.log.raw.file_sql import DELIMITERS, FIELDS, QUOTES
+from tasks.log.raw.files import Source
+from tasks.products.head_list.request import ReleaseRequest
+from tasks.products.head_list.run import HeadListRun
+from tasks.store.keys import Keyring
 from tests.homes import new_home
 
 ADVERSARIAL = [
@@ -68,15 +62,15 @@ def in_duckdb(texts, form):
         raw = {"person": texts, "optin": [None] * len(texts), "key": [None] * len(texts)}
         raw = {name: pa.array(values, pa.string()) for name, values in raw.items()}
         engine.put("raw_roster", pa.table(raw))
-        engine.step("stg_roster", **ids)
+        engine.step("log/stg_roster", **ids)
         names = {"query": "person", "searched_at": "optin", "url": "optin"}
         log = pa.table(raw | {name: raw[column] for name, column in names.items()})
         engine.put("raw_log", log)
-        engine.step("stg_log", sql="stg_search_log", **LOG_RULES, **ids)
+        engine.step("log/stg_search_log", into="stg_log", **LOG_RULES, **ids)
         lines = {"file_id": [0] * len(texts), "line": range(len(texts))}
         lines |= {"error_type": ["TOO MANY COLUMNS"] * len(texts), "csv_line": texts}
         engine.put("raw_log_errors", pa.table(lines))
-        engine.step("broken_lines", **line_rules("tsv"), **ids)
+        engine.step("log/broken_lines", **line_rules("tsv"), **ids)
         connection.execute("create table in_order as select * from broken_lines order by line")
         return [
             engine.fetch(table)["person"].to_pylist()
@@ -125,8 +119,8 @@ def test_a_line_that_cannot_be_read_names_whom_it_would_name(dialect, end, form,
     with duckdb.connect(config={"threads": 1}) as connection:
         engine = DuckDBEngine(connection)
         engine.read("raw_log", Source((file,), dialect, ("AnonID", "Query")), LOG_COLUMNS)
-        engine.step("stg_log", sql="stg_search_log", **LOG_RULES, **in_sql(form))
-        engine.step("broken_lines", **line_rules(dialect), **in_sql(form))
+        engine.step("log/stg_search_log", into="stg_log", **LOG_RULES, **in_sql(form))
+        engine.step("log/broken_lines", **line_rules(dialect), **in_sql(form))
         good = [person or "" for person in engine.fetch("stg_log")["person"].to_pylist()]
         broken = sorted(engine.fetch("broken_lines").to_pylist(), key=lambda row: row["line"])
     assert len(good) == len(ids)
@@ -162,7 +156,7 @@ def test_form_1_is_what_version_0_1_0_did():
 @pytest.mark.parametrize("text", ADVERSARIAL)
 def test_accounts_are_the_same_in_sql_and_in_python(text, tmp_path):
     home = new_home(tmp_path)
-    run = Run(home, "0" * 32, 1, ReleaseRequest(log="log.tsv", epoch="2026-W46"))
+    run = HeadListRun(home, "0" * 32, 1, ReleaseRequest(log="log.tsv", epoch="2026-W46"))
     members = pa.table({"person": [canonical(text)], "is_optin": [True]})
     with duckdb.connect(config={"threads": 1}) as connection:
         engine = DuckDBEngine(connection)

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybriddp.errors import InvalidParameter
-from hybriddp.histogram_measures import Histogram
-from hybriddp.index_caching import Memory, cached_keywords, hit_probability
+from hybriddp.studies.applications.index_caching import Memory, cached_keywords, hit_probability
+from hybriddp.studies.applications.measures import Histogram
 
 EMPTY = Histogram.of(np.zeros(0, int), np.zeros(0, int))
 # Scores 10, 4, 3, 1 for lists of 3, 5, 2 and 1 postings.

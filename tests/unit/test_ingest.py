@@ -14,16 +14,16 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.cohorts import choose_cohorts
-from tasks.engine import DuckDBEngine, EngineFailed, OutOfSpace, open_warehouse
-from tasks.ingest import ingest, judge_log
-from tasks.ledger_rules import Kind
-from tasks.log_files import BadInput
-from tasks.log_request import LogColumns
-from tasks.quality import GateRefused
-from tasks.request import ReleaseRequest
-from tasks.reserve import reserve
-from tasks.run import identify
+from tasks.budget.reserve import reserve
+from tasks.gates.quality import GateRefused
+from tasks.ledger.rules import Kind
+from tasks.log.cohorts import choose_cohorts
+from tasks.log.engine import DuckDBEngine, EngineFailed, OutOfSpace, open_warehouse
+from tasks.log.ingest import ingest, judge_log
+from tasks.log.raw.files import BadInput
+from tasks.products.head_list.request import ReleaseRequest
+from tasks.products.head_list.run import identify
+from tasks.products.request import LogColumns
 from tests.homes import new_home, steps_of
 
 SECRET = "planted-secret"
@@ -567,7 +567,7 @@ def test_result_that_was_not_finished_is_not_there():
 @pytest.mark.parametrize("rows_per_batch", [2_048, 4_096])
 def test_a_person_comes_whole_however_many_batches_they_fill(monkeypatch, rows_per_batch):
     """Who came in two pieces would give twice as many items as they may."""
-    monkeypatch.setattr("tasks.engine._ROWS_PER_BATCH", rows_per_batch)
+    monkeypatch.setattr("tasks.log.engine._ROWS_PER_BATCH", rows_per_batch)
     lengths = [1, 2_047, 2_048, 5, 9_000, 1, 1, 2_040, 2_048, 4_096]  # some end where a batch does
     people = np.repeat(np.arange(len(lengths)), lengths)
     seen = []
@@ -594,14 +594,14 @@ def test_engine_errors_quote_nothing():
         engine = DuckDBEngine(connection)
         engine.put("participation", pa.table({"account": [SECRET], "cohort": ["S"]}))
         with pytest.raises(EngineFailed) as caught:
-            engine.step("account_groups", account=SECRET)
+            engine.step("ledger/account_groups", account=SECRET)
         assert SECRET not in "".join(traceback.format_exception(caught.value))
         connection.execute(
             "create view cohort_records as select 'S' as cohort, '' as url, "
             "repeat(range::varchar, 1000) as query from range(1_000_000)"
         )
         with pytest.raises(OutOfSpace, match="memory or disk"):
-            engine.step("headlist_counts")
+            engine.step("head_list/headlist_counts")
 
 
 def test_damaged_warehouse_is_named(tmp_path):

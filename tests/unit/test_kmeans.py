@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from hybriddp.errors import InvalidParameter
-from hybriddp.kmeans import cluster, hybrid_kmeans, local_kmeans, trusted_kmeans
-from hybriddp.kmeans_noise import response_law, undo_lies
-from hybriddp.kmeans_points import count_and_sum, nearest_centres, within_cluster_squares
-from hybriddp.kmeans_setting import NOISE_OF_MEAN, NOISE_OF_SUM, PRINTED, REPLACE_ONE, KMeansSetting
-from hybriddp.kmeans_study import (
+from hybriddp.kmeans.noise import response_law, undo_lies
+from hybriddp.kmeans.points import count_and_sum, nearest_centres, within_cluster_squares
+from hybriddp.kmeans.setting import NOISE_OF_MEAN, NOISE_OF_SUM, PRINTED, REPLACE_ONE, KMeansSetting
+from hybriddp.studies.means.kmeans import cluster, hybrid_kmeans, local_kmeans, trusted_kmeans
+from hybriddp.studies.means.kmeans_figure import (
     HYBRID,
     LOCAL,
     TRUSTED,
@@ -374,7 +374,7 @@ def test_cases_of_a_trial_run_the_algorithm_that_they_name(monkeypatch):
         return run
 
     for algorithm, n_groups in ((hybrid_kmeans, 2), (trusted_kmeans, 1), (local_kmeans, 1)):
-        name = f"hybriddp.kmeans_study.{algorithm.__name__}"
+        name = f"hybriddp.studies.means.kmeans_figure.{algorithm.__name__}"
         monkeypatch.setattr(name, spy(algorithm, n_groups=n_groups))
     setting = KMeansSetting(4, 1, 7)
     cases = [Case(algorithm, 0.01, setting) for algorithm in (HYBRID, TRUSTED, LOCAL)]

@@ -10,14 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybriddp.accounting import Cost, compose_basic, compose_pld
+from hybriddp.accounting.accountants import Cost, compose_basic, compose_pld
+from hybriddp.accounting.event import Neighbours, from_json, to_json
 from hybriddp.errors import InvalidParameter
-from hybriddp.event_rules import Neighbours
-from hybriddp.kmeans_events import ClusterReport, ClusterSums
-from hybriddp.kmeans_release import KMeansMechanism
+from hybriddp.kmeans.events import ClusterReport, ClusterSums
+from hybriddp.kmeans.mechanism import KMeansMechanism
 from hybriddp.params import Budget
-from hybriddp.response import RandomizedResponse
-from tasks.events import from_json, to_json
+from hybriddp.randomizers.response import RandomizedResponse
 
 
 def events(epsilon=4, *, n_clusters=4, n_iterations=5, n_dimensions=2):

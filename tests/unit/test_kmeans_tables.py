@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from hybriddp.errors import InvalidParameter
-from hybriddp.kmeans import hybrid_kmeans, local_kmeans, trusted_kmeans
-from hybriddp.kmeans_points import count_and_sum_exactly, nearest_centres
-from hybriddp.kmeans_release import KMeansMechanism
-from hybriddp.kmeans_setting import NOISE_OF_MEAN, NOISE_OF_SUM, KMeansSetting, TableSetting
-from hybriddp.kmeans_start import first_centres
-from hybriddp.kmeans_summary import describe_clusters
-from hybriddp.kmeans_tables import Clustering, GroupTables, trace_of_tables
+from hybriddp.kmeans.mechanism import KMeansMechanism
+from hybriddp.kmeans.points import count_and_sum_exactly, nearest_centres
+from hybriddp.kmeans.setting import NOISE_OF_MEAN, NOISE_OF_SUM, KMeansSetting, TableSetting
+from hybriddp.kmeans.start import first_centres
+from hybriddp.kmeans.summary import describe_clusters
+from hybriddp.kmeans.tables import Clustering, GroupTables, trace_of_tables
 from hybriddp.params import Budget
+from hybriddp.studies.means.kmeans import hybrid_kmeans, local_kmeans, trusted_kmeans
 
 # Both groups, or one of them.
 GROUPS = [(True, True), (True, False), (False, True)]

@@ -1,48 +1,58 @@
 """Which layer may import what, and what the device needs."""
 
-import ast
-import sys
-
 import pytest
 
-from tests.repository import LIBRARY, ROOT, imported_roots, run_python
+from tasks.products.registry import PRODUCTS
+from tests.guards import (
+    PRODUCT_LIBRARIES,
+    arithmetic_in_flows,
+    crowded_rooms,
+    cycles,
+    foreign_imports_of_the_library,
+    layers_upside_down,
+    long_modules,
+    printing_with_rich,
+    products_that_know_each_other,
+    releases_that_reach_a_study,
+)
+from tests.repository import run_python
 
-PRODUCT_LIBRARIES = {"prefect", "polars", "duckdb", "pydantic", "great_expectations"}
-
-
-def test_library_imports_only_what_pure_algorithms_need():
-    allowed = {"hybriddp", "numpy", "scipy", "opendp", "dp_accounting", *sys.stdlib_module_names}
-    for path in LIBRARY:
-        assert imported_roots(path) <= allowed, path.name
-    assert not PRODUCT_LIBRARIES & allowed
-
-
-def test_flows_contain_no_arithmetic_libraries():
-    for path in (ROOT / "flows").glob("*.py"):
-        assert not imported_roots(path) & {"numpy", "scipy", "pyarrow"}, path.name
-
-
-RELEASES = {"release": "judge_release", "zealous": "judge_histograms", "mean": "judge_means",
-            "kmeans": "judge_clusters"}  # fmt: skip
-# Lists may be empty; means and clusters are always there.
-FORECAST = {"release": ("expect_a_list",), "zealous": ("expect_a_list",)}
+GUARDS = [
+    foreign_imports_of_the_library, arithmetic_in_flows, layers_upside_down, printing_with_rich,
+    releases_that_reach_a_study, products_that_know_each_other,
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", RELEASES)
-def test_release_flows_judge_before_they_charge_and_ask_before_they_publish(name):
-    """Whatever a flow draws, these steps are in it, in this order."""
-    tree = ast.parse((ROOT / "flows" / f"{name}.py").read_text())
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    called = [ast.unparse(call.func) for call in sorted(calls, key=lambda call: call.lineno)]
-    steps = [
-        "identify", "check_inputs", "ingest", "judge_log", *FORECAST.get(name, ()), "reserve",
-        "discard_private_tables", RELEASES[name], "wait_for_sign_off", "publish",
+@pytest.mark.parametrize("guard", GUARDS)
+def test_every_module_keeps_to_its_layer(guard):
+    assert list(guard()) == []
+
+
+def test_every_room_and_module_fits_into_a_readers_head():
+    assert list(cycles("hybriddp")) == []
+    assert list(long_modules("hybriddp", 250)) == []
+    for package in ("hybriddp", "tasks", "flows"):
+        assert list(crowded_rooms(package, 10)) == []
+        # What is longer than it should be, and not longer than it was.
+        assert list(long_modules(package, 310)) == []
+
+
+@pytest.mark.parametrize("product", PRODUCTS, ids=lambda product: product.name)
+def test_releases_judge_before_they_charge_and_ask_before_they_publish(product):
+    """Whatever a product draws, these steps are in it, in this order."""
+    titles = [step.title for step in product.working.STEPS]
+    assert len(set(titles)) == len(titles)
+    # Lists may be empty; means and clusters are always there.
+    forecast = ["predict the list"] if product.has_lists else []
+    draws = [step.title for step in product.working.STEPS if step.draws]
+    (gate,) = (title for title in titles if title.startswith("judge the ") and title[10:] != "log")
+    order = [
+        "check inputs", "ingest", "judge the log", *forecast, "reserve budget", *draws,
+        "discard the log's tables", gate, "sign-off", "publish",
     ]  # fmt: skip
-    assert [step for step in called if step in steps] == steps
-    draws = [place for place, step in enumerate(called) if step.startswith(("draw_", "collect_"))]
-    assert draws
-    assert called.index("reserve") < min(draws)
-    assert max(draws) < called.index("discard_private_tables")
+    assert [title for title in titles if title in order] == order
+    drawn = [group for step in product.working.STEPS for group in step.draws]
+    assert drawn == list(product.groups), "every group is drawn once, in its order"
 
 
 BLOCKED = """

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.log_files import BadInput, inspect
+from tasks.log.raw.files import BadInput, inspect
 
 SECRET = "planted-secret"
 HEADER = b"AnonID\tQuery\tClickURL\n"

@@ -7,16 +7,16 @@ import sys
 
 import pytest
 
-from tasks.log_files import BadInput, inspect
-from tasks.machine import MachineFailed, machine_fault, machine_fault_in
+from tasks.log.raw.files import BadInput, inspect
+from tasks.store.machine import MachineFailed, machine_fault, machine_fault_in
 from tests.repository import ROOT
 
 # Limits come after imports, which open files themselves; spare descriptors are then used up.
 LIMITED = """
 import os, resource, sys
 from pathlib import Path
-import flows.cli, tasks.engine, tasks.generate, tasks.log_files, tasks.text_lines
-from tasks.log_files import Source
+import flows.cli.main, tasks.log.engine, tasks.log.raw.files, tasks.log.raw.lines
+from tasks.log.raw.files import Source
 folder = Path(sys.argv[1])
 log = folder / "log.tsv"
 log.write_text("AnonID\\tQuery\\n" + "7\\tweather\\n" * 10)
@@ -34,25 +34,25 @@ def no_more_files():
 def small_files():
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 
-from flows.terminal import explained
+from flows.console.terminal import explained
 """
 TASKS = {
     "generate": """
 small_files()
-flows.cli.generate(out=folder / "out.tsv", users=2000)
+flows.cli.main.generate(out=folder / "out.tsv", users=2000)
 """,
     "inspect": """
 no_more_files()
-explained(lambda: tasks.log_files.inspect(log, ["AnonID"], "log"))()
+explained(lambda: tasks.log.raw.files.inspect(log, ["AnonID"], "log"))()
 """,
     "count lines": """
 no_more_files()
-explained(lambda: tasks.text_lines.count_records(source))()
+explained(lambda: tasks.log.raw.lines.count_records(source))()
 """,
     "read in DuckDB": """
-from tasks.ingest import _reading
+from tasks.log.ingest import _reading
 import duckdb
-engine = tasks.engine.DuckDBEngine(duckdb.connect(":memory:"))
+engine = tasks.log.engine.DuckDBEngine(duckdb.connect(":memory:"))
 no_more_files()
 def read():
     with _reading(log, source):
@@ -61,15 +61,15 @@ def read():
 explained(read)()
 """,
     "step": """
-from tasks.home import Home
-from tasks.orchestrated import guarded
+from tasks.store.home import Home
+from tasks.orchestration.tasks import guarded
 home = Home(folder)
 small_files()
 explained(lambda: guarded("write", home, lambda: (folder / "big").write_bytes(b"x" * 10_000)))()
 """,
     "unforeseen": """
-from tasks.home import Home
-from tasks.orchestrated import guarded
+from tasks.store.home import Home
+from tasks.orchestration.tasks import guarded
 home = Home(folder)
 (folder / "private" / "failures").mkdir(parents=True)
 no_more_files()
@@ -90,7 +90,7 @@ SAID = {
 @pytest.mark.parametrize("task", TASKS)
 def test_limits_of_the_machine_are_named(tmp_path, task):
     code = f"{LIMITED}\ntry:\n" + "".join(f"    {line}\n" for line in TASKS[task].splitlines())
-    code += "except flows.cli.typer.Exit as error:\n    os._exit(error.exit_code)\n"
+    code += "except flows.cli.main.typer.Exit as error:\n    os._exit(error.exit_code)\n"
     done = subprocess.run(
         [sys.executable, "-c", code, tmp_path],
         cwd=ROOT, env=os.environ | {"COLUMNS": "300"}, capture_output=True, text=True, timeout=60,

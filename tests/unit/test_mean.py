@@ -8,7 +8,8 @@ import pytest
 from scipy import integrate, stats
 
 from hybriddp.errors import InvalidParameter
-from hybriddp.mean import (
+from hybriddp.mean.clients import ReportSums, report_law
+from hybriddp.mean.estimate import (
     ESTIMATED,
     KNOWN,
     NAIVE,
@@ -21,19 +22,18 @@ from hybriddp.mean import (
     local_mean,
     trusted_mean,
 )
-from hybriddp.mean_clients import ReportSums, report_law
-from hybriddp.mean_errors import MeanSetting
-from hybriddp.mean_grid import ValueGrid
-from hybriddp.mean_intervals import BoundedMean, chance_of_difference, half_width, tail
-from hybriddp.mean_trusted import trusted_budgets
-from hybriddp.mean_variance import (
+from hybriddp.mean.intervals import BoundedMean, chance_of_difference, half_width, tail
+from hybriddp.mean.trusted import trusted_budgets
+from hybriddp.mean.variance import (
     VarianceEstimate,
     is_worth_paying,
     variance_from_pairs,
     variance_from_reports,
 )
-from hybriddp.noise import DiscreteLaplace
+from hybriddp.noise.laplace import DiscreteLaplace
 from hybriddp.params import Budget
+from hybriddp.randomizers.numbers.errors import MeanSetting
+from hybriddp.randomizers.numbers.grid import ValueGrid
 
 
 def test_values_are_rounded_clamped_and_counted():

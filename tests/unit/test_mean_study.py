@@ -6,23 +6,22 @@ import math
 from dataclasses import replace
 from fractions import Fraction as F
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from scipy import stats
 
-from hybriddp import mean_study_data
 from hybriddp.errors import InvalidParameter
-from hybriddp.kmeans_setting import PRINTED as PRINTED_NOISE
-from hybriddp.kmeans_setting import REPLACE_ONE
-from hybriddp.kmeans_study import HYBRID, LOCAL, TRUSTED
-from hybriddp.mean import ESTIMATED, KNOWN, PRIVACY, GroupMean, choose_weight
-from hybriddp.mean_clients import BIT, LAPLACE, MIXED, WINDOW, ClientMeanMechanism
-from hybriddp.mean_errors import MeanSetting
-from hybriddp.mean_study import BY_FRACTION, BY_USERS, FREE, PAID, MeanStudySetting, run_mean_study
-from hybriddp.mean_study_amplification import (
+from hybriddp.kmeans.setting import PRINTED as PRINTED_NOISE
+from hybriddp.kmeans.setting import REPLACE_ONE
+from hybriddp.mean.clients import BIT, LAPLACE, MIXED, WINDOW, ClientMeanMechanism
+from hybriddp.mean.estimate import ESTIMATED, KNOWN, PRIVACY, GroupMean, choose_weight
+from hybriddp.mean.variance import VarianceEstimate, variance_from_reports
+from hybriddp.params import Budget
+from hybriddp.randomizers.numbers.errors import MeanSetting
+from hybriddp.studies.means import data as mean_study_data
+from hybriddp.studies.means.amplification import (
     ALONE,
     CERTIFIED,
     CLASSIC,
@@ -31,8 +30,9 @@ from hybriddp.mean_study_amplification import (
     AmplificationSetting,
     amplified_epsilon,
 )
-from hybriddp.mean_study_data import BETAS, LOW_TRUSTED, MEDIUM, UC_SALARIES, beta_variance
-from hybriddp.mean_study_kmeans import (
+from hybriddp.studies.means.data import BETAS, LOW_TRUSTED, MEDIUM, UC_SALARIES, beta_variance
+from hybriddp.studies.means.kmeans_figure import HYBRID, LOCAL, TRUSTED
+from hybriddp.studies.means.kmeans_runs import (
     FOUR_CLOUDS,
     HYBRID_DEBIASED,
     LOCAL_DEBIASED,
@@ -42,25 +42,32 @@ from hybriddp.mean_study_kmeans import (
     draw_block,
     run_block,
 )
-from hybriddp.mean_study_reports import ReportSetting, report_noise, run_reports
-from hybriddp.mean_study_weights import _free_estimate, error_of_estimated_weight
-from hybriddp.mean_variance import VarianceEstimate, variance_from_reports
-from hybriddp.params import Budget
+from hybriddp.studies.means.reports import ReportSetting, report_noise, run_reports
+from hybriddp.studies.means.runs import (
+    BY_FRACTION,
+    BY_USERS,
+    FREE,
+    PAID,
+    MeanStudySetting,
+    run_mean_study,
+)
+from hybriddp.studies.means.weights import _free_estimate, error_of_estimated_weight
 from tasks.studies.catalogue import STUDIES, aliases
-from tasks.studies.means import MEAN_STUDIES
-from tasks.studies.means_kmeans import panels_of
-from tasks.studies.page import write_page
-from tasks.studies.plots import _belongs, _line_values, write_plots
+from tasks.studies.means.catalogue import MEAN_STUDIES
+from tasks.studies.means.kmeans import panels_of
+from tasks.studies.pages.page import write_page
+from tasks.studies.pages.plots import _belongs, _line_values, write_plots
+from tasks.studies.pages.tables import make_tables
 from tasks.studies.request import StudyRequest, do_runs
 from tasks.studies.runners import runner_of
 from tasks.studies.store import Job
-from tasks.studies.tables import make_tables
+from tests.repository import ROOT
 from tests.stats import ALPHA, mean_p_value
 
 CLOSE = {"rel": 1e-12}
 # Proofs for integers take a tenth of a second each, trials of k-means three quarters of a minute.
 SLOW = ("mean-amplification", "mean-kmeans")
-WAGES_FILE = Path(mean_study_data.__file__).parent / "data" / "cps_wages.parquet"
+WAGES_FILE = ROOT / "hybriddp" / "data" / "cps_wages.parquet"
 
 
 @cache
@@ -195,7 +202,7 @@ def test_quadrature_is_what_the_product_would_do_on_average(place, rng):
     errors = simulated_errors(*place, rng)
     assert mean_p_value(errors, np.array(error_of_estimated_weight(*place))) > ALPHA
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hybriddp.mean_study_weights.NOISE_CAUTION", 6.0)
+        patch.setattr("hybriddp.studies.means.weights.NOISE_CAUTION", 6.0)
         assert mean_p_value(errors, np.array(error_of_estimated_weight(*place))) < ALPHA
 
 
@@ -320,7 +327,7 @@ def test_a_run_is_the_mean_over_all_trials_of_its_seed(quick_block, monkeypatch)
     found = iter([1.0, 2.0, 6.0])
     seen = []
     monkeypatch.setattr(
-        "hybriddp.mean_study_kmeans.run_case",
+        "hybriddp.studies.means.kmeans_runs.run_case",
         lambda points, case, trial, *, rng: seen.append(trial) or next(found),
     )
     trials = (quick_block.trials[0], quick_block.trials[1], quick_block.trials[0])
@@ -331,7 +338,7 @@ def test_a_run_is_the_mean_over_all_trials_of_its_seed(quick_block, monkeypatch)
 
 
 def test_noise_depends_on_the_setting_and_the_seed_and_nothing_else(quick_block, monkeypatch):
-    monkeypatch.setattr("hybriddp.mean_study_kmeans.run_case", lambda *_, rng: rng.random())
+    monkeypatch.setattr("hybriddp.studies.means.kmeans_runs.run_case", lambda *_, rng: rng.random())
     setting = KMeansStudySetting()
     first = run_block("s", setting, 0, quick_block)
     assert first == run_block("s", setting, 0, quick_block)

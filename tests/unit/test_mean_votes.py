@@ -8,11 +8,11 @@ import pytest
 from scipy import stats
 
 from hybriddp.errors import InvalidParameter
-from hybriddp.gaussian import DiscreteGaussian
-from hybriddp.mean import KNOWN, NAIVE, PRIVACY
-from hybriddp.mean_grid import ValueGrid
-from hybriddp.mean_votes import Ballot
+from hybriddp.mean.estimate import KNOWN, NAIVE, PRIVACY
+from hybriddp.mean.votes import Ballot
+from hybriddp.noise.gaussian import DiscreteGaussian
 from hybriddp.params import Budget
+from hybriddp.randomizers.numbers.grid import ValueGrid
 from tests.stats import ALPHA
 
 NOISE = DiscreteGaussian.for_budget(Budget(Fraction(1), Fraction(1, 10**5)), 1024)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from hybriddp.blender.headlist import HeadList, count_records
+from hybriddp.blender.metrics import evaluate, ndcg
 from hybriddp.errors import InvalidParameter
-from hybriddp.headlist import HeadList, count_records
-from hybriddp.metrics import evaluate, ndcg
 
 
 def test_perfect_order_has_ndcg_one_and_the_reverse_less():

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybriddp.normalise import normalise_query, normalise_url
-from tasks.normalisation import normalise_records
+from hybriddp.device.normalise import normalise_query, normalise_url
+from tasks.log.normalisation import normalise_records
 
 CONTROLS = [chr(code) for code in [*range(1, 33), 127]]
 ASCII = st.text(st.characters(max_codepoint=127))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybriddp.client import Client
-from hybriddp.normalise import ASCII_WHITE_SPACE, normalise_query, normalise_url
+from hybriddp.device.normalise import ASCII_WHITE_SPACE, normalise_query, normalise_url
 from hybriddp.params import BlenderParams
 
 # Letters whose lower case or composition is not one character for one, and all kinds of space.

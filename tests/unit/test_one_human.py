@@ -16,15 +16,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybriddp import device as module
 from hybriddp.client import Client
-from hybriddp.curator import CuratorStatement, Loss
-from hybriddp.device import AccountCorrupt, BudgetExceeded, Device, ReportRefused
-from hybriddp.device_file import AccountFile
-from hybriddp.package import signed_bytes
+from hybriddp.device import reporting as module
+from hybriddp.device.curator import CuratorStatement, Loss
+from hybriddp.device.file import AccountFile
+from hybriddp.device.package import signed_bytes
+from hybriddp.device.periods import days_of
+from hybriddp.device.reporting import AccountCorrupt, BudgetExceeded, Device, ReportRefused
 from hybriddp.params import BlenderParams, Budget
-from hybriddp.periods import days_of
-from tasks.epochs import Epoch
+from tasks.log.epochs import Epoch
 from tests.unit.test_device import Crash, package_of_week, spent, with_hash
 from tests.unit.test_package import PUBLIC_KEY, STATEMENT, make_package, publish
 
@@ -399,7 +399,7 @@ def test_days_of_an_epoch_are_those_of_the_curator():
 DYING = """
 import os, sys
 from datetime import date
-from hybriddp.curator import Loss
+from hybriddp.device.curator import Loss
 from hybriddp.device import Device
 nth, when, state, key = sys.argv[1:]
 replace, stores = os.replace, []
@@ -640,7 +640,7 @@ def test_reports_ask_for_a_bounded_number_of_cells(state, week, monkeypatch):
 def test_account_does_not_grow_without_end(state, week, monkeypatch):
     device = Device(state, PUBLIC_KEY)
     line = device.report(week(1), [])
-    monkeypatch.setattr("hybriddp.device_file.MAX_BYTES", 10)
+    monkeypatch.setattr("hybriddp.device.file.MAX_BYTES", 10)
     with pytest.raises(ReportRefused, match="takes no more"):
         device.report(week(2), [])
     assert device.report(week(1), []) == line

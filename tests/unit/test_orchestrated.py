@@ -1,9 +1,7 @@
 """The Prefect side of the steps: order, retries, and what an error may say."""
 
-import ast
 import asyncio
 import importlib
-import inspect
 import json
 import logging
 
@@ -12,48 +10,24 @@ from prefect.cache_policies import NO_CACHE
 from prefect.states import Failed
 from prefect.workers.process import ProcessJobConfiguration
 
-from flows import release as release_flow
 from hybriddp.errors import HybridDPError
-from tasks import orchestrated, steps
-from tasks.reasons import reasoned_task
-from tasks.refusals import BadInput, BudgetRefused
+from tasks.orchestration import tasks as orchestrated
+from tasks.orchestration.reasons import reasoned_task
+from tasks.products.registry import PRODUCTS
+from tasks.release.refusals import BadInput, BudgetRefused
 from tests.homes import new_home
 from tests.repository import ROOT
 
-DRAWS = ("draw_head_list", "draw_optin_histogram", "collect_reports")
-POST_PROCESSING = ("trim_head_list", "publish_package", "denoise", "blend", "project")
 
-
-def calls_in(function) -> list[str]:
-    """Return the names of the functions that a function calls, in order."""
-    tree = ast.parse(inspect.getsource(function)).body[0]
-    calls = [node for statement in tree.body for node in ast.walk(statement)]
-    found = [node for node in calls if isinstance(node, ast.Call)]
-    found.sort(key=lambda node: (node.lineno, node.col_offset))
-    return [node.func.id for node in found if isinstance(node.func, ast.Name)]
-
-
-def test_flow_runs_the_same_steps_in_the_same_order_as_the_crash_tests():
-    same = {"denoise_reports": "denoise", "blend_estimates": "blend",
-            "project_estimates": "project", "measure_clients": "collect_reports",
-            "require_a_word": "wait_for_sign_off"}  # fmt: skip
-    plain = [same.get(name, name) for name in calls_in(steps.run_release)]
-    flow = calls_in(release_flow.release.fn)
-    asking = ("identify", "wait_for_list_sign_off")
-    assert [name for name in flow if name not in asking] == plain
-    assert flow[0] == "identify"
-    assert flow.index("judge_release") < flow.index("wait_for_sign_off") < flow.index("publish")
-    assert flow.index("draw_head_list") < flow.index("wait_for_list_sign_off")
-    assert flow.index("wait_for_list_sign_off") < flow.index("settle_list")
-    assert flow.index("settle_list") < flow.index("draw_optin_histogram")
-
-
-def test_draws_neither_retry_nor_cache_and_post_processing_retries():
-    for name in (*DRAWS, *POST_PROCESSING, "reserve", "publish", "ingest"):
-        task = getattr(orchestrated, name)
-        assert task.cache_policy == NO_CACHE, name
-        assert task.persist_result is False, name
-        assert (task.retries > 0) == (name in POST_PROCESSING), name
+@pytest.mark.parametrize("product", PRODUCTS, ids=lambda product: product.name)
+def test_draws_neither_retry_nor_cache_and_post_processing_retries(product):
+    for step in product.working.STEPS:
+        task = orchestrated.task_of(step)
+        assert task.cache_policy == NO_CACHE, step.title
+        assert task.persist_result is False, step.title
+        assert (task.retries > 0) == step.is_free, step.title
+        assert not (step.is_free and step.takes_a_turn), step.title
+        assert step.takes_a_turn or not step.draws
 
 
 def test_unforeseen_error_is_kept_in_the_private_zone(tmp_path):

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from hybriddp import package as package_module
-from hybriddp.curator import CuratorStatement, Loss
+from hybriddp.device import package as package_module
+from hybriddp.device.curator import CuratorStatement, Loss
+from hybriddp.device.package import CollectionPackage, canonical_json, read_package, signed_bytes
 from hybriddp.errors import HybridDPError, InvalidParameter
-from hybriddp.package import CollectionPackage, canonical_json, read_package, signed_bytes
 from hybriddp.params import BlenderParams
 
 CURATOR = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))

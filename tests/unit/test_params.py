@@ -6,10 +6,10 @@ from fractions import Fraction
 import pytest
 
 from hybriddp import BlenderParams, Budget, HybridDPError, InvalidParameter
-from hybriddp.client_law import client_budget, client_response
-from hybriddp.headlist import HeadListMechanism
-from hybriddp.response import TwoStageResponse
-from hybriddp.subset import SubsetResponse
+from hybriddp.blender.finding import HeadListMechanism
+from hybriddp.randomizers.laws import client_budget, client_response
+from hybriddp.randomizers.stages import TwoStageResponse
+from hybriddp.randomizers.subset import SubsetResponse
 
 
 @pytest.mark.parametrize(

@@ -14,25 +14,25 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from flows import cli_plan
-from hybriddp.calibration import prior_of_release
-from hybriddp.client_counts import draw_report_counts
-from hybriddp.client_law import client_response
+from flows.cli import plan as cli_plan
+from hybriddp.blender.evidence.subset_reports import SubsetReports
 from hybriddp.errors import InvalidParameter
-from hybriddp.evidence import SubsetReports
 from hybriddp.params import BlenderParams
-from hybriddp.planner import QUANTITIES, predict
-from hybriddp.populations import Population, study_rng
-from hybriddp.prior import Prior, tail_slope
-from hybriddp.rehearsal import Stage
-from hybriddp.setting import Setting
-from hybriddp.suggestion import MOST_SPURIOUS, choose, error_per_mass, suggest
-from tasks.ledger import Ledger
-from tasks.plan import PlanRequest, make_plan
-from tasks.plan_budget import Cap, plan_budget
-from tasks.plan_page import as_markdown
-from tasks.plan_prior import from_published
-from tasks.policy import Charge, Policy, set_policy
+from hybriddp.planning.calibration import prior_of_release
+from hybriddp.planning.client_counts import draw_report_counts
+from hybriddp.planning.planner import QUANTITIES, predict
+from hybriddp.planning.populations import Population, study_rng
+from hybriddp.planning.prior import Prior, tail_slope
+from hybriddp.planning.rehearsal import Stage
+from hybriddp.planning.setting import Setting
+from hybriddp.planning.suggestion import MOST_SPURIOUS, choose, error_per_mass, suggest
+from hybriddp.randomizers.laws import client_response
+from tasks.budget.policy import Charge, Policy, set_policy
+from tasks.ledger.ledger import Ledger
+from tasks.plan.budget import Cap, plan_budget
+from tasks.plan.page import as_markdown
+from tasks.plan.plan import PlanRequest, make_plan
+from tasks.plan.prior import from_published
 from tests.homes import new_home
 
 STRATEGIES = ("paper", "high-utility")
@@ -295,7 +295,7 @@ def run(*arguments: object):
 @pytest.fixture
 def no_databases(monkeypatch):
     """Logs are read through DuckDB, the ledger through SQLite."""
-    for name in ("sqlite3.connect", "duckdb.connect", "tasks.run.inspect"):
+    for name in ("sqlite3.connect", "duckdb.connect", "tasks.release.run.inspect"):
         monkeypatch.setattr(name, lambda *_args, **_options: pytest.fail("a plan opened a log"))
 
 

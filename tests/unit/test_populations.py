@@ -7,17 +7,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hybriddp import synthetic_log
 from hybriddp.errors import InvalidParameter
-from hybriddp.populations import (
-    POPULATIONS,
-    Population,
-    aol_like,
-    head_and_tail,
-    study_rng,
-    yandex_like,
-)
-from hybriddp.synthetic_log import ROWS_PER_BATCH, SPAN_SECONDS, sample_log
+from hybriddp.planning.populations import Population, study_rng
+from hybriddp.planning.profiles import POPULATIONS, aol_like, head_and_tail, yandex_like
+from hybriddp.studies.synthetic import log as synthetic_log
+from hybriddp.studies.synthetic.log import ROWS_PER_BATCH, SPAN_SECONDS, sample_log
 from tests.stats import ALPHA, law_p_value
 
 TOP_NINE = [0.0211, 0.0067, 0.0066, 0.0055, 0.0055, 0.0048, 0.0044, 0.0034, 0.0030]

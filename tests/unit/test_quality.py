@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from hybriddp.errors import HybridDPError, InvalidParameter
-from tasks import quality
-from tasks.quality import GateRefused, Result, Verdict, judge, read_suite
+from tasks.gates import quality
+from tasks.gates.quality import GateRefused, Result, Verdict, judge, read_suite
 from tests.repository import run_python
 
 BETWEEN = "expect_column_values_to_be_between"
@@ -486,5 +486,6 @@ def test_great_expectations_is_imported_by_judging_only_and_phones_nobody():
     assert os.environ["GX_ANALYTICS_ENABLED"] == "false"
     assert "great_expectations" in sys.modules
     assert run_python(
-        "import sys, tasks.quality; print({'great_expectations', 'pandas'} & set(sys.modules))"
+        "import sys, tasks.gates.quality\n"
+        "print({'great_expectations', 'pandas'} & set(sys.modules))"
     ) == "set()\n"  # fmt: skip

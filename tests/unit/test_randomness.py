@@ -1,64 +1,34 @@
 """No numpy or `random` generator can reach a release."""
 
-import ast
 import inspect
 import random
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from hybriddp.blender.clients import client_mechanism
+from hybriddp.blender.finding import HeadListMechanism
+from hybriddp.blender.headlist import HeadList
+from hybriddp.blender.mechanisms import finding_mechanism, measuring_mechanism
+from hybriddp.blender.optin import HistogramMechanism
 from hybriddp.client import Client
-from hybriddp.clients import client_mechanism
-from hybriddp.headlist import HeadList, HeadListMechanism
-from hybriddp.high_utility import finding_mechanism, measuring_mechanism
-from hybriddp.kmeans_release import KMeansMechanism
-from hybriddp.kmeans_start import first_centres
-from hybriddp.local import ClientMechanism
-from hybriddp.local_subset import SubsetMechanism
-from hybriddp.mean_clients import REPORT_KINDS, ClientMeanMechanism
-from hybriddp.mean_trusted import BoundedSumMechanism
-from hybriddp.optin import HistogramMechanism
+from hybriddp.kmeans.mechanism import KMeansMechanism
+from hybriddp.kmeans.start import first_centres
+from hybriddp.mean.clients import REPORT_KINDS, ClientMeanMechanism
+from hybriddp.mean.trusted import BoundedSumMechanism
 from hybriddp.params import CLIENT_REPORTS, BlenderParams
-from hybriddp.subset import SubsetResponse
-from hybriddp.zealous import ZealousMechanism
-from tests.repository import LIBRARY, documented_functions, imported_roots
+from hybriddp.randomizers.one_stage import SubsetMechanism
+from hybriddp.randomizers.subset import SubsetResponse
+from hybriddp.randomizers.two_stage import ClientMechanism
+from hybriddp.zealous.mechanism import ZealousMechanism
+from tests.guards import DRAWING, draws_that_reach_a_generator, generators_elsewhere
+from tests.repository import documented_functions, modules_of
 
 
-def uses_of_generators(path: Path) -> set[str]:
-    """Return what a module touches of `random` and `numpy.random`, type annotations included."""
-    tree = ast.parse(path.read_text())
-    touched = {name for name in imported_roots(path) if name == "random"}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and ast.unparse(node).startswith(
-            ("np.random.", "numpy.random.")
-        ):
-            touched.add(ast.unparse(node))
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("numpy.random"):
-            touched.add(node.module)
-    return touched
-
-
-def test_generators_are_made_in_one_place_that_no_release_imports():
-    """Everywhere else `np.random.Generator` is only the type of an argument."""
-    for path in LIBRARY:
-        expected = {"np.random.Generator"}
-        if path.name == "populations.py":
-            expected |= {"np.random.PCG64"}
-        assert uses_of_generators(path) <= expected, path.name
-    drawing = {
-        "noise", "headlist", "optin", "response", "subset", "local", "local_subset", "client",
-        "clients", "client_law", "zealous", "exact_laplace", "exact_gaussian", "gaussian",
-        "mean_trusted", "mean_clients", "mean_reports", "bounded_reports", "mixed_reports",
-        "kmeans_release", "kmeans_groups", "random_words",
-    }  # fmt: skip
-    assert drawing <= {path.stem for path in LIBRARY}
-    for path in LIBRARY:
-        if path.stem in drawing:
-            assert "hybriddp.populations" not in path.read_text()
-            assert "hybriddp.simulation" not in path.read_text()
-            calls = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call)]
-            assert not [c for c in calls if ast.unparse(c.func).startswith("np.random")], path.name
+def test_generators_are_made_in_one_place_that_no_draw_reaches():
+    assert list(generators_elsewhere()) == []
+    assert set(modules_of("hybriddp")) >= DRAWING
+    assert list(draws_that_reach_a_generator()) == []
 
 
 def draw_everything() -> None:

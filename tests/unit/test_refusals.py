@@ -10,11 +10,11 @@ import flows
 import hybriddp
 import tasks
 from hybriddp.errors import HybridDPError
-from tasks.kmeans_request import KMeansRequest
-from tasks.mean_request import MeanRequest
-from tasks.refusals import EXIT_CODES, exit_code_of, fields_at_fault, in_the_forms_words
-from tasks.request import ReleaseRequest
-from tasks.zealous_request import ZealousRequest
+from tasks.products.clusters.request import KMeansRequest
+from tasks.products.head_list.request import ReleaseRequest
+from tasks.products.histograms.request import ZealousRequest
+from tasks.products.mean.request import MeanRequest
+from tasks.release.refusals import EXIT_CODES, exit_code_of, fields_at_fault, in_the_forms_words
 
 LOG = {"log": "l.tsv", "epoch": "2026-W46"}
 # What pydantic says, and programmers understand.
@@ -32,7 +32,7 @@ def test_every_error_that_is_raised_on_purpose_has_one_exit_code():
                 importlib.import_module(module.name)
     ours = {kind for kind in all_errors() if not kind.__module__.startswith("tests")}
     without = {kind.__name__ for kind in ours - {HybridDPError} if exit_code_of(kind) is None}
-    assert not without, "name them in tasks/refusals.py"
+    assert not without, "name them in tasks/release/refusals.py"
     gone = set(EXIT_CODES) - {kind.__name__ for kind in ours}
     assert not gone, "they are no more"
 

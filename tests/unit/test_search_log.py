@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybriddp.search_log import UserItems
+from hybriddp.zealous.items import UserItems
 
 HELD = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 9)), max_size=40)
 

@@ -7,16 +7,16 @@ import random
 import pytest
 from pydantic import ValidationError
 
-from flows.running import read_settings
+from flows.console.settings import read_settings
+from hybriddp.device.package import CollectionPackage, canonical_json
 from hybriddp.errors import HybridDPError, InvalidParameter
-from hybriddp.package import CollectionPackage, canonical_json
 from hybriddp.params import BlenderParams, exact
-from tasks.kmeans_request import KMeansRequest
-from tasks.log_files import BadInput
-from tasks.mean_request import MeanRequest
-from tasks.policy import Policy
-from tasks.request import ReleaseRequest
-from tasks.zealous_request import ZealousRequest
+from tasks.budget.policy import Policy
+from tasks.log.raw.files import BadInput
+from tasks.products.clusters.request import KMeansRequest
+from tasks.products.head_list.request import ReleaseRequest
+from tasks.products.histograms.request import ZealousRequest
+from tasks.products.mean.request import MeanRequest
 from tests.publish.hostile import ODD, mutated
 
 REQUESTS = (ReleaseRequest, ZealousRequest, MeanRequest, KMeansRequest)

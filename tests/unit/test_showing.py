@@ -4,9 +4,9 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from tasks.artifacts import plot_intervals
-from tasks.mean_label import write_label
-from tasks.showing import in_markdown, rows_to_show, visible
+from tasks.products.mean.label import write_label
+from tasks.publish.showing import in_markdown, rows_to_show, visible
+from tasks.release.artifacts import plot_intervals
 
 ODD = [
     "\x1b[31mred\x1b[0m", "\x00", "\x9b31m", "a\nb", "\u202egnp.exe", "\ufffe", "\ud800", "\x85",

@@ -4,10 +4,14 @@ import numpy as np
 import pytest
 
 import hybriddp
-from hybriddp import BlenderParams, InvalidParameter, simulation
-from hybriddp.headlist import HeadList, HeadListMechanism, NamedCounts
+from hybriddp import BlenderParams, InvalidParameter
+from hybriddp.arrays import NamedCounts
+from hybriddp.blender import mechanisms
+from hybriddp.blender import simulate as simulation
+from hybriddp.blender.estimation.estimates import project
+from hybriddp.blender.finding import HeadListMechanism
+from hybriddp.blender.headlist import HeadList
 from hybriddp.params import CLIENT_REPORTS
-from hybriddp.simplex import project
 
 
 def log_of(rng, n_users=20_000, n_queries=30):
@@ -145,7 +149,7 @@ def test_users_without_a_usable_record_count_as_wildcards(rng):
 
 def test_negative_estimates_keep_positive_variances(rng):
     """Noise pushes rare records below zero; weights stay in [0, 1] all the same."""
-    from hybriddp.optin import estimate_optin
+    from hybriddp.blender.estimation.paper import estimate_optin
 
     estimate = estimate_optin(np.array([-3, 0, 250]), 200, 0.36)
     assert estimate.values.min() < 0
@@ -243,7 +247,7 @@ def test_nobody_is_in_two_groups_of_a_release(fraction, n_measurers, rng, monkey
         monkeypatch.setattr(owner, attribute, looked_at)
 
     spy("finders", simulation, "count_records")
-    spy("measurers", simulation.high_utility, "count_units")
+    spy("measurers", mechanisms, "count_units")
     spy("clients", HeadList, "cells_of")  # the last look of all
     n = 1_000
     is_optin = rng.permutation(n) < 100

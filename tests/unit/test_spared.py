@@ -7,7 +7,7 @@ from tests.repository import ROOT
 
 SPARED = """
 import sys
-from flows import spared
+from flows.console import spared
 spared.is_own_process = True
 spared.spare_wrappers()
 from scipy import special

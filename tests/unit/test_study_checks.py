@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hybriddp.clients import client_mechanism, reports_per_client
-from hybriddp.populations import study_rng
-from hybriddp.simulation import simulate
-from hybriddp.study_checks import (
+from hybriddp.blender.clients import client_mechanism, reports_per_client
+from hybriddp.blender.simulate import simulate
+from hybriddp.planning.populations import study_rng
+from hybriddp.studies.blender.checks import (
     DRIFT,
     FAKES,
     NOTHING,
@@ -18,9 +18,9 @@ from hybriddp.study_checks import (
     false_reports,
     with_drift,
 )
-from hybriddp.study_runs import run_setting
-from hybriddp.study_settings import AGREEMENT, CALIBRATION, COMMON, Setting
-from hybriddp.study_users import draw_users
+from hybriddp.studies.blender.runs import run_setting
+from hybriddp.studies.blender.settings import AGREEMENT, CALIBRATION, COMMON, Setting
+from hybriddp.studies.blender.users import draw_users
 
 SETTING = Setting(
     population="aol-like", delta=1e-5, optin_fraction=0.2, max_head_size=20, is_quick=True,

@@ -9,15 +9,15 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from flows import cli_study
-from hybriddp.study_settings import METHODS
+from flows.cli import study as cli_study
+from hybriddp.studies.blender.settings import METHODS
 from tasks.studies import request as request_module
 from tasks.studies.catalogue import STUDIES, aliases, find_study
 from tasks.studies.model import JUDGED, MEASURES, QUANTITIES
-from tasks.studies.page import write_index
-from tasks.studies.plots import write_plots
+from tasks.studies.pages.page import write_index
+from tasks.studies.pages.plots import write_plots
+from tasks.studies.pages.tables import Tables
 from tasks.studies.request import StudyRequest, do_runs
-from tasks.studies.tables import Tables
 
 
 @pytest.fixture(scope="module")

@@ -5,18 +5,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hybriddp.headlist import HeadList
-from hybriddp.local_baselines import K_RR
-from hybriddp.metrics import evaluate
+from hybriddp.blender.headlist import HeadList
+from hybriddp.blender.metrics import evaluate
 from hybriddp.params import HIGH_UTILITY, PAPER
-from hybriddp.study_runs import l1_of_top, run_setting
-from hybriddp.study_settings import METHODS, PREFIXES, TOP_QUERIES, Setting, derived_seed
-from hybriddp.study_users import draw_users
+from hybriddp.studies.blender.local_baselines import K_RR
+from hybriddp.studies.blender.runs import l1_of_top, run_setting
+from hybriddp.studies.blender.settings import METHODS, PREFIXES, TOP_QUERIES, Setting, derived_seed
+from hybriddp.studies.blender.users import draw_users
 from tasks.studies import execute as execution
+from tasks.studies.code import code_version, reachable
 from tasks.studies.execute import execute, jobs_of, seeds_for
 from tasks.studies.model import AOL_DEFAULTS, YANDEX, Plot, Study, Sweep
-from tasks.studies.store import Job, Result, Store, code_version, key_of
-from tasks.studies.tables import make_tables, write_tables
+from tasks.studies.pages.tables import make_tables, write_tables
+from tasks.studies.runners import runner_of
+from tasks.studies.store import Job, Result, Store, key_of
 
 QUICK = replace(AOL_DEFAULTS, is_quick=True)
 STUDY = Study(
@@ -85,9 +87,28 @@ def test_a_change_of_the_code_starts_a_study_anew(tmp_path, monkeypatch):
     store = Store(tmp_path)
     store.append(Result(job, [{"part": "blended"}], 0.1))
     assert store.load([job]) == {job: [{"part": "blended"}]}
-    monkeypatch.setattr("tasks.studies.store.code_version", lambda: "another")
+    monkeypatch.setattr("tasks.studies.store.code_version", lambda _: "another")
     assert store.load([job]) == {}
-    assert len(code_version()) == 12
+
+
+def test_version_of_the_code_sees_every_room_and_no_words(tmp_path):
+    first = runner_of(STUDY.settings(is_quick=True)[0]).first_module
+    reached = reachable(first)
+    assert {"hybriddp.blender.simulate", "hybriddp.noise.laplace", "hybriddp.params"} <= set(
+        reached
+    )
+    assert "hybriddp.studies.zealous.runs" not in reached
+    assert len(code_version(first)) == 12
+    room = tmp_path / "hybriddp" / "room"
+    room.mkdir(parents=True)
+    (room / "first.py").write_text("from hybriddp.room import second\nfrom hybriddp import room\n")
+    (room / "__init__.py").write_text("")
+    (tmp_path / "hybriddp" / "__init__.py").write_text("")
+    (room / "second.py").write_text("def f():\n    import hybriddp.room.third\n")
+    with pytest.raises(LookupError, match=r"hybriddp\.room\.third is no module"):
+        reachable("hybriddp.room.first", tmp_path)
+    (room / "third.py").write_text("")
+    assert "hybriddp.room.third" in reachable("hybriddp.room.first", tmp_path)
 
 
 @pytest.mark.parametrize("method", METHODS)

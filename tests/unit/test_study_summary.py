@@ -2,7 +2,7 @@
 
 import pytest
 
-from hybriddp.study_summary import Mean, compare, mean_of, summarise
+from hybriddp.studies.blender.summary import Mean, compare, mean_of, summarise
 
 
 def test_mean_has_a_standard_error_from_two_values_on():

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from hybriddp.errors import InvalidParameter
-from hybriddp.histogram_measures import Histogram
-from hybriddp.item_kinds import PAIRS, QUERIES
-from hybriddp.pair_links import log_likelihood_ratio, significant_links
-from hybriddp.phrases import cut_into_phrases
-from hybriddp.ranking_measures import compare_rankings
-from hybriddp.search_log import QueryWords, SearchLog, items_of
-from hybriddp.sequences import SequenceIndex, Sequences
-from hybriddp.substitution import Rankings, SubstitutionRules, substitutions
+from hybriddp.studies.applications.measures import Histogram
+from hybriddp.studies.applications.pair_links import log_likelihood_ratio, significant_links
+from hybriddp.studies.applications.phrases import cut_into_phrases
+from hybriddp.studies.applications.ranking import compare_rankings
+from hybriddp.studies.applications.sequences import SequenceIndex, Sequences
+from hybriddp.studies.applications.substitution import Rankings, SubstitutionRules, substitutions
+from hybriddp.zealous.item_kinds import PAIRS, QUERIES
+from hybriddp.zealous.items import QueryWords, SearchLog, items_of
 
 
 def sequences(rows) -> Sequences:

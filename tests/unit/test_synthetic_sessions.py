@@ -17,14 +17,12 @@ import pyarrow.compute as pc
 import pytest
 from typer.testing import CliRunner
 
-import tasks.generate
-from flows.cli import app
-from hybriddp import synthetic_sessions
+import tasks.synthetic.generate
+from flows.cli.main import app
 from hybriddp.errors import InvalidParameter
-from hybriddp.item_kinds import CLICKS, ITEM_KINDS, KEYWORDS, PAIRS, QUERIES
-from hybriddp.populations import study_rng
-from hybriddp.search_log import SESSION_GAP_SECONDS, SearchLog, items_of
-from hybriddp.synthetic_sessions import (
+from hybriddp.planning.populations import study_rng
+from hybriddp.studies.synthetic import sessions as synthetic_sessions
+from hybriddp.studies.synthetic.sessions import (
     MAX_PAUSE_SECONDS,
     MAX_QUERIES_PER_SESSION,
     MAX_SESSIONS,
@@ -34,10 +32,17 @@ from hybriddp.synthetic_sessions import (
     draw_session_log,
     draw_session_world,
 )
-from hybriddp.synthetic_words import N_DOCUMENTS, BrokenPowerLaw, draw_vocabulary, zipf_ranks
-from tasks.epoch_times import fit_sessions
-from tasks.epochs import Epoch
-from tasks.generate import spell_sites, spell_words, write_session_log
+from hybriddp.studies.synthetic.words import (
+    N_DOCUMENTS,
+    BrokenPowerLaw,
+    draw_vocabulary,
+    zipf_ranks,
+)
+from hybriddp.zealous.item_kinds import CLICKS, ITEM_KINDS, KEYWORDS, PAIRS, QUERIES
+from hybriddp.zealous.items import SESSION_GAP_SECONDS, SearchLog, items_of
+from tasks.log.epochs import Epoch
+from tasks.synthetic.generate import spell_sites, spell_words, write_session_log
+from tasks.synthetic.times import fit_sessions
 from tests.stats import ALPHA, law_p_value
 
 SMALL = WORLD_SIZE // 100
@@ -474,7 +479,7 @@ def test_memory_does_not_grow_with_the_log(tmp_path, monkeypatch):
 @pytest.fixture
 def small_worlds(monkeypatch):
     small = functools.partial(write_session_log, world_size=SMALL)
-    monkeypatch.setattr(tasks.generate, "write_session_log", small)
+    monkeypatch.setattr(tasks.synthetic.generate, "write_session_log", small)
 
 
 @pytest.mark.usefixtures("small_worlds")

@@ -5,10 +5,10 @@ import gzip
 import duckdb
 import pytest
 
-import tasks.text_lines
-from tasks.engine import DuckDBEngine
-from tasks.log_files import BadInput, inspect
-from tasks.text_lines import count_records, require_every_line
+import tasks.log.raw.lines
+from tasks.log.engine import DuckDBEngine
+from tasks.log.raw.files import BadInput, inspect
+from tasks.log.raw.lines import count_records, require_every_line
 from tests.homes import new_home
 from tests.property.isolation import COLUMNS, LAYOUTS, Reader, rows_of
 
@@ -45,7 +45,7 @@ def test_an_open_quote_of_one_person_deletes_nobody(tmp_path, kind, layout):
 @pytest.mark.parametrize("name", ["log.tsv", "log.tsv.gz", "log.csv"])
 @pytest.mark.parametrize("block_bytes", [1, 2, 3, 7, 1 << 20])
 def test_odd_bytes_are_found_wherever_blocks_end(tmp_path, monkeypatch, name, block_bytes):
-    monkeypatch.setattr(tasks.text_lines, "_BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(tasks.log.raw.lines, "_BLOCK_BYTES", block_bytes)
     path, comma = tmp_path / name, b"," if "csv" in name else b"\t"
     good = b"person,query\na,b\n\nc,d\n".replace(b",", comma)
     assert count_records(source_of(path, good)) == 2

@@ -6,21 +6,16 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
-from hybriddp.anonymity import anonymise_queries
 from hybriddp.errors import InvalidParameter
-from hybriddp.events import INDISTINGUISHABLE
-from hybriddp.histogram_measures import average_count_difference
-from hybriddp.index_caching import cached_keywords, hit_probability
-from hybriddp.item_kinds import CLICKS, ITEM_KINDS, KEYWORDS, PAIRS, QUERIES
 from hybriddp.params import Budget
-from hybriddp.populations import study_rng
-from hybriddp.search_log import SearchLog, UserItems, items_of
-from hybriddp.synthetic_sessions import draw_session_world
-from hybriddp.zealous import ZealousMechanism
-from hybriddp.zealous_study import TOP_SIZES, WHOLE, draw_log_of, published, run_zealous
-from hybriddp.zealous_study_attacks import draw_town
-from hybriddp.zealous_study_logs import LEAST_CROWD, RankedItems, StudyLog
-from hybriddp.zealous_study_parameters import (
+from hybriddp.planning.populations import study_rng
+from hybriddp.studies.applications.index_caching import cached_keywords, hit_probability
+from hybriddp.studies.applications.measures import average_count_difference
+from hybriddp.studies.attacks.anonymity import anonymise_queries
+from hybriddp.studies.synthetic.sessions import draw_session_world
+from hybriddp.studies.zealous.attacks import draw_town
+from hybriddp.studies.zealous.logs import LEAST_CROWD, RankedItems, StudyLog
+from hybriddp.studies.zealous.parameters import (
     CONTINUOUS,
     DELTAS,
     SECOND_THRESHOLD,
@@ -28,8 +23,9 @@ from hybriddp.zealous_study_parameters import (
     ParameterSetting,
     run_parameters,
 )
-from hybriddp.zealous_study_records import _PARTS, meet
-from hybriddp.zealous_study_settings import (
+from hybriddp.studies.zealous.records import _PARTS, meet
+from hybriddp.studies.zealous.runs import TOP_SIZES, WHOLE, draw_log_of, published, run_zealous
+from hybriddp.studies.zealous.settings import (
     ACTIVE,
     BLENDER,
     CACHING,
@@ -49,14 +45,18 @@ from hybriddp.zealous_study_settings import (
     ZEALOUS_OPTIN,
     ZealousSetting,
 )
+from hybriddp.zealous.events import INDISTINGUISHABLE
+from hybriddp.zealous.item_kinds import CLICKS, ITEM_KINDS, KEYWORDS, PAIRS, QUERIES
+from hybriddp.zealous.items import SearchLog, UserItems, items_of
+from hybriddp.zealous.mechanism import ZealousMechanism
 from tasks.studies.catalogue import STUDIES, aliases
 from tasks.studies.execute import execute, jobs_of, seeds_for
 from tasks.studies.model import AOL_DEFAULTS
-from tasks.studies.page import write_page
-from tasks.studies.plots import write_plots
+from tasks.studies.pages.page import write_page
+from tasks.studies.pages.plots import write_plots
 from tasks.studies.request import StudyRequest, do_runs
 from tasks.studies.store import Job, key_of
-from tasks.studies.zealous import ZEALOUS_STUDIES
+from tasks.studies.zealous.catalogue import ZEALOUS_STUDIES
 
 QUICK = ZealousSetting(population=ZEAL_SIZE, kind=CONTRIBUTIONS, epsilon=10, is_quick=True)
 
@@ -72,7 +72,7 @@ def log():
 @pytest.fixture
 def quicker(monkeypatch):
     """Draw smaller logs than even a quick study does."""
-    monkeypatch.setattr("hybriddp.zealous_study_logs.QUICK_SIZE", (2_500, 8_000))
+    monkeypatch.setattr("hybriddp.studies.zealous.logs.QUICK_SIZE", (2_500, 8_000))
 
 
 # ---- what is taken from a log ----
@@ -80,7 +80,7 @@ def quicker(monkeypatch):
 
 @pytest.mark.parametrize("kind", ITEM_KINDS)
 def test_items_taken_in_blocks_are_those_of_the_whole_log(log, kind, monkeypatch):
-    monkeypatch.setattr("hybriddp.zealous_study_logs._USERS_PER_BLOCK", 700)
+    monkeypatch.setattr("hybriddp.studies.zealous.logs._USERS_PER_BLOCK", 700)
     held = items_of(log.log, kind)
     taken = log._take_items(kind)
     assert np.array_equal(taken.users, held.users)
@@ -393,15 +393,14 @@ def test_a_change_of_the_code_of_zealous_leaves_blenders_runs_alone(monkeypatch)
     ours, blenders = Job("s", QUICK, 0), Job("s", AOL_DEFAULTS, 0)
     assert key_of(ours) != key_of(Job("s", replace(QUICK, epsilon=9), 0))
     assert key_of(ours) == key_of(Job("s", replace(QUICK, epsilon=10.0), 0))
-    versions = {"study_runs": "one", "zealous_study": "two"}
-    monkeypatch.setattr(
-        "tasks.studies.store.code_version", lambda module="study_runs": versions[module]
-    )
+    blender, zealous = "hybriddp.studies.blender.runs", "hybriddp.studies.zealous.runs"
+    versions = {blender: "one", zealous: "two"}
+    monkeypatch.setattr("tasks.studies.store.code_version", versions.__getitem__)
     before = key_of(ours), key_of(blenders)
-    versions["zealous_study"] = "three"
+    versions[zealous] = "three"
     assert key_of(ours) != before[0]
     assert key_of(blenders) == before[1]
-    versions["study_runs"] = "four"
+    versions[blender] = "four"
     assert key_of(blenders) != before[1]
 
 

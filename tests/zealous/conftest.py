@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tasks.signatures import read_public_key
-from tasks.zealous import ZealousRun, identify
-from tasks.zealous_steps import run_zealous
+from tasks.products.histograms.draws import ZealousRun, identify
+from tasks.release.walk import run_release
+from tasks.verify.signatures import read_public_key
 from tests.homes import new_home
 from tests.release.conftest import fast_folder, home, root  # noqa: F401 - fixtures
 from tests.release.support import waive_gates
@@ -32,7 +32,7 @@ def original(log, fast_folder) -> ZealousRun:  # noqa: F811
     run = identify(request_for(log), new_home(fast_folder / "histograms"))
     with pytest.MonkeyPatch.context() as monkeypatch:
         waive_gates(monkeypatch.setattr)
-        run_zealous(run)
+        run_release(run)
     return run
 
 

@@ -10,15 +10,15 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-import tasks.contributions
-import tasks.zealous
-from hybriddp.item_kinds import CLICKS, ITEM_KINDS, KEYWORDS, PAIRS
-from tasks.accounts import account_of
-from tasks.contributions import Vocabulary, pick_items
-from tasks.engine import DuckDBEngine
-from tasks.ingest import load_searches
-from tasks.keys import Keyring
-from tasks.zealous import ZealousRun, choose_people
+import tasks.products.histograms.contributions
+import tasks.products.histograms.draws
+from hybriddp.zealous.item_kinds import CLICKS, ITEM_KINDS, KEYWORDS, PAIRS
+from tasks.budget.accounts import account_of
+from tasks.log.engine import DuckDBEngine
+from tasks.log.ingest import load_searches
+from tasks.products.histograms.contributions import Vocabulary, pick_items
+from tasks.products.histograms.draws import ZealousRun, choose_people
+from tasks.store.keys import Keyring
 from tests.homes import new_home
 from tests.zealous.support import request_for, reserve_log, write_log
 
@@ -61,8 +61,12 @@ class Curator:
         published = pa.table({"query": pa.array(shown, pa.string())})
         with duckdb.connect() as connection, pytest.MonkeyPatch.context() as patch:
             engine = DuckDBEngine(connection)
-            patch.setattr(tasks.zealous, "open_warehouse", lambda _: nullcontext(engine))
-            patch.setattr(tasks.contributions, "load_measurement", lambda *_: published)
+            patch.setattr(
+                tasks.products.histograms.draws, "open_warehouse", lambda _: nullcontext(engine)
+            )
+            patch.setattr(
+                tasks.products.histograms.contributions, "load_measurement", lambda *_: published
+            )
             load_searches(engine, run)
             choose_people(run)
             return {kind: self._count(engine, run, kind) for kind in asked.kinds}
@@ -71,7 +75,7 @@ class Curator:
         everything = run.request.model_copy(update={"items_per_user": 10**9})
         pick_items(engine, run, everything, kind)
         own = self._picked(engine, kind)
-        counted = tasks.zealous._count_items(engine, run, kind, 1).to_pylist()
+        counted = tasks.products.histograms.draws._count_items(engine, run, kind, 1).to_pylist()
         given = self._picked(engine, kind)
         counts = Counter(item for items in given.values() for item in items)
         found = [((row["first_text"], row["second_text"]), row["n_users"]) for row in counted]

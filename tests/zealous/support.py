@@ -6,16 +6,16 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasks.engine import open_warehouse
-from tasks.home import Home
-from tasks.ingest import ingest
-from tasks.keys import make_keys
-from tasks.ledger import Ledger
-from tasks.ledger_rules import Entry, Kind
-from tasks.reserve import reserve
-from tasks.run import Release
-from tasks.zealous import ZealousRun, choose_people, identify
-from tasks.zealous_request import ZealousRequest
+from tasks.budget.reserve import reserve
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.rules import Entry, Kind
+from tasks.log.engine import open_warehouse
+from tasks.log.ingest import ingest
+from tasks.products.histograms.draws import ZealousRun, choose_people, identify
+from tasks.products.histograms.request import ZealousRequest
+from tasks.release.run import Release
+from tasks.store.home import Home
+from tasks.store.keys import make_keys
 from tests.flow.logs import SECRETS
 
 HEADER = "AnonID\tQuery\tQueryTime\tItemRank\tClickURL"

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hybriddp.events import INDISTINGUISHABLE, PROBABILISTIC
 from hybriddp.params import Budget
-from hybriddp.zealous import ZealousMechanism
-from tasks.zealous import mechanism_for
+from hybriddp.zealous.events import INDISTINGUISHABLE, PROBABILISTIC
+from hybriddp.zealous.mechanism import ZealousMechanism
+from tasks.products.histograms.draws import mechanism_for
 from tests.stats import ALPHA
 from tests.zealous.support import request_for
 

@@ -8,18 +8,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hybriddp.item_kinds import ITEM_KINDS
 from hybriddp.params import exact
-from tasks.accounts import account_of
-from tasks.keys import Keyring, make_keys
-from tasks.ledger import Ledger
-from tasks.ledger_rules import Kind
-from tasks.overview import balance, dearest, runway
-from tasks.policy import DELTA_UNITS, EPSILON_UNITS, Charge, Policy, set_policy
-from tasks.refusals import BudgetRefused
-from tasks.reserve import void_reservation
-from tasks.zealous import identify
-from tasks.zealous_steps import run_zealous
+from hybriddp.zealous.item_kinds import ITEM_KINDS
+from tasks.budget.accounts import account_of
+from tasks.budget.overview import balance, dearest, runway
+from tasks.budget.policy import DELTA_UNITS, EPSILON_UNITS, Charge, Policy, set_policy
+from tasks.budget.reserve import void_reservation
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.rules import Kind
+from tasks.products.histograms.draws import identify
+from tasks.release.refusals import BudgetRefused
+from tasks.release.walk import run_release
+from tasks.store.keys import Keyring, make_keys
 from tests.release.support import reserve_groups, spent_by_account
 from tests.zealous.support import (
     N_PEOPLE,
@@ -174,7 +174,7 @@ def test_only_people_of_the_roster_who_opted_in_are_counted_and_charged(root, ho
     opted = [f"{name},{int(number < 200)}" for number, name in enumerate(names)]
     roster.write_text("\n".join(["person,optin", *opted, "silent,1"]) + "\n")
     run = identify(request_for(log, roster=roster, histograms=("queries",)), home)
-    folder = run_zealous(run)
+    folder = run_release(run)
     keys = Keyring.open(home)
     members = {account_of(keys, name) for name in [*names[:200], "silent"]}
     assert set(spent_by_account(home)) == members

@@ -5,8 +5,8 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from flows.cli import app
-from flows.cli_zealous import show_histograms
+from flows.cli.main import app
+from flows.cli.products import show
 from tests.homes import new_home
 from tests.publish.test_commands import own_environment  # noqa: F401 - a fixture
 from tests.zealous.support import N_PEOPLE
@@ -48,7 +48,7 @@ def test_verify_withdraw_and_verify_again(run, folder):
 
 
 def test_the_head_of_every_histogram_is_shown_with_what_was_paid(folder, capsys):
-    show_histograms(folder, 7)
+    show(folder, 7)
     text = words(capsys.readouterr().out)
     for said in (
         "4 keywords of more than 38 contributors (noise within 6 in 95 % of cases)",

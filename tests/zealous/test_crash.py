@@ -6,8 +6,8 @@ those between the charge and the last draw.
 
 import pytest
 
-from tasks.ledger_rules import Kind
-from tasks.shelf import read_rows
+from tasks.ledger.rules import Kind
+from tasks.publish.shelf import read_rows
 from tests.release.faults import kill_and_go_on, points_of
 from tests.zealous.support import PUBLISHED, request_for
 

@@ -5,23 +5,23 @@ from pathlib import Path
 
 import pytest
 
-import tasks.measurements
-import tasks.publish
-import tasks.zealous
-from hybriddp.item_kinds import ITEM_KINDS
-from hybriddp.zealous import ZealousMechanism
-from tasks.engine import DuckDBEngine
-from tasks.groups import MEASUREMENT_FILES as FILES
-from tasks.keys import make_keys
-from tasks.ledger import Ledger, LedgerCorrupt
-from tasks.ledger_rules import Kind
-from tasks.policy import Charge
-from tasks.refusals import BudgetRefused
-from tasks.run import release_id_of
-from tasks.signatures import read_public_key
-from tasks.verify import verify_release
-from tasks.zealous import identify
-from tasks.zealous_steps import run_zealous
+import tasks.measured.drawing
+import tasks.products.histograms.draws
+import tasks.publish.publish
+from hybriddp.zealous.item_kinds import ITEM_KINDS
+from hybriddp.zealous.mechanism import ZealousMechanism
+from tasks.budget.policy import Charge
+from tasks.ledger.ledger import Ledger, LedgerCorrupt
+from tasks.ledger.rules import Kind
+from tasks.log.engine import DuckDBEngine
+from tasks.products.histograms.draws import identify
+from tasks.release.refusals import BudgetRefused
+from tasks.release.run import release_id_of
+from tasks.release.walk import run_release
+from tasks.store.keys import make_keys
+from tasks.verify.signatures import read_public_key
+from tasks.verify.verify import verify_release
+from tests.groups import FILES
 from tests.homes import new_home, steps_of
 from tests.release.support import files_below, spent_by_account
 from tests.zealous.support import PUBLISHED, ledger_rows, published_items, request_for, reserve_log
@@ -64,7 +64,7 @@ class Kill:
         with self._monkeypatch.context() as patch:
             patch.setattr(owner, name, dying)
             with pytest.raises(Killed):
-                run_zealous(run)
+                run_release(run)
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_the_same_release_again_draws_nothing_and_is_the_same_bytes(run, folder,
     public, measured = files_below(run.home.public), files_below(run.home.measurements)
     monkeypatch.setattr(ZealousMechanism, "draw", None)  # calling it would fail
     monkeypatch.setattr(DuckDBEngine, "step", None)  # and so would reading the log
-    assert run_zealous(identify(run.request, run.home)) == folder
+    assert run_release(identify(run.request, run.home)) == folder
     assert Ledger(run.home.ledger).entries() == before
     assert files_below(run.home.public) == public
     assert files_below(run.home.measurements) == measured
@@ -95,7 +95,7 @@ def test_the_same_release_again_draws_nothing_and_is_the_same_bytes(run, folder,
 def test_a_folder_that_was_lost_is_made_again_with_the_same_bytes(run, folder):
     public = files_below(run.home.public)
     shutil.rmtree(folder)
-    assert run_zealous(identify(run.request, run.home)) == folder
+    assert run_release(identify(run.request, run.home)) == folder
     assert files_below(run.home.public) == public
 
 
@@ -106,7 +106,7 @@ def test_a_changed_or_lost_measurement_is_refused_and_never_drawn_again(run, kin
     for change in (lambda: path.write_bytes(data[:-1] + b"?"), path.unlink):
         change()
         with pytest.raises(LedgerCorrupt, match="cannot be drawn again"):
-            run_zealous(identify(run.request, run.home))
+            run_release(identify(run.request, run.home))
     assert Ledger(run.home.ledger).entries() == before
 
 
@@ -118,13 +118,13 @@ def test_every_draw_follows_its_own_start_in_the_order_of_the_kinds(run):
 # tables of the log may go with it: they are made again, and nobody's choice is another.
 GOES_ON = [
     (DuckDBEngine, "map", 2, [], False),
-    (tasks.zealous, "_count_items", 1, ["RESERVED"], True),
-    (tasks.zealous, "_count_items", 2, ["RESERVED", *drawn(["queries"])], False),
-    (tasks.publish, "put_on_shelf", 1, ["RESERVED", *drawn(KINDS), "PUBLISHED"], False),
+    (tasks.products.histograms.draws, "_count_items", 1, ["RESERVED"], True),
+    (tasks.products.histograms.draws, "_count_items", 2, ["RESERVED", *drawn(["queries"])], False),
+    (tasks.publish.publish, "put_on_shelf", 1, ["RESERVED", *drawn(KINDS), "PUBLISHED"], False),
 ]
 BURNS = [
     (ZealousMechanism, "draw", 1, ["RESERVED", "DRAW_STARTED queries"]),
-    (tasks.measurements, "write_whole", 2, ["RESERVED", *drawn(KINDS)[:3]]),
+    (tasks.measured.drawing, "write_whole", 2, ["RESERVED", *drawn(KINDS)[:3]]),
 ]
 
 
@@ -141,7 +141,7 @@ def test_a_release_that_dies_between_draws_draws_only_what_is_missing(log, home,
     kept = files_below(home.measurements)
     if loses_its_tables:
         home.drop_warehouses()
-    folder = run_zealous(identify(request, home))
+    folder = run_release(identify(request, home))
     assert kill.n_draws == len(KINDS)
     after = files_below(home.measurements)
     assert {path: after[path] for path in kept} == kept
@@ -164,7 +164,7 @@ def test_a_draw_that_began_is_spent_and_a_new_attempt_pays_again(log, home, kill
     n_draws = kill.n_draws
     run = identify(request.model_copy(update={"new_attempt": True}), home)
     assert run.attempt == 2
-    folder = run_zealous(run)
+    folder = run_release(run)
     assert kill.n_draws == n_draws + len(KINDS), "nothing of the first attempt is used"
     assert rows(home) == [*before, "RESERVED", *drawn(KINDS), "PUBLISHED"]
     assert set(spent_by_account(home).values()) == {(2 * PRICE.epsilon, 2 * PRICE.delta)}
@@ -187,7 +187,7 @@ def test_a_measurement_whose_row_was_not_written_is_spent_too(log, home, kill, m
     with monkeypatch.context() as patch:
         patch.setattr(Ledger, "append", append)
         with pytest.raises(Killed):
-            run_zealous(run)
+            run_release(run)
     assert {Path(path).name for path in files_below(home.measurements)} == {
         FILES["queries"],
         "queries.started.json",
@@ -200,13 +200,13 @@ def test_a_measurement_whose_row_was_not_written_is_spent_too(log, home, kill, m
 def test_a_restored_ledger_that_forgot_a_draw_does_not_draw_again(log, home, kill):
     run = reserve_log(request_for(log, histograms=("queries",)), home)
     backup = home.ledger.read_bytes()
-    run_zealous(run)
+    run_release(run)
     shutil.rmtree(home.public / "histograms")  # nothing public is left to tell
     for leftover in home.private.glob("ledger.sqlite-*"):
         leftover.unlink()
     home.ledger.write_bytes(backup)
     with pytest.raises(LedgerCorrupt, match="forgotten spending"):
-        run_zealous(identify(run.request, home))
+        run_release(identify(run.request, home))
     assert kill.n_draws == 1
 
 

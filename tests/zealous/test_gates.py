@@ -6,16 +6,16 @@ import pyarrow as pa
 import pytest
 from pydantic import ValidationError
 
-import tasks.zealous_product
-from hybriddp.item_kinds import ITEM_KINDS
-from tasks.ledger import Ledger
-from tasks.ledger_rules import Kind
-from tasks.quality import GateRefused
-from tasks.reprocess import ReprocessRequest, run_reprocess
-from tasks.zealous import identify
-from tasks.zealous_product import judge_release, judged_facts, schema_of
-from tasks.zealous_request import HistogramSettings, ZealousRequest
-from tasks.zealous_steps import run_zealous
+import tasks.products.histograms.product
+from hybriddp.zealous.item_kinds import ITEM_KINDS
+from tasks.gates.quality import GateRefused
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.rules import Kind
+from tasks.products.histograms.draws import identify
+from tasks.products.histograms.product import judged_facts, schema_of
+from tasks.products.histograms.request import HistogramSettings, ZealousRequest
+from tasks.release.reprocess import ReprocessRequest, run_reprocess
+from tasks.release.walk import run_release
 from tests.homes import steps_of
 from tests.zealous.support import ledger_rows, request_for, write_log
 
@@ -39,7 +39,7 @@ def rows_of(n_people):
 def test_a_bad_log_is_refused_before_anybody_is_charged(root, home, bad, expectation):
     log = write_log(root / "log.tsv", [*rows_of(90), *[bad] * 10])
     with pytest.raises(GateRefused, match=expectation) as raised:
-        run_zealous(identify(request_for(log), home))
+        run_release(identify(request_for(log), home))
     assert SECRET not in str(raised.value)
     assert steps_of(home) == []
     assert list(home.participation.iterdir()) == []
@@ -56,20 +56,20 @@ def test_a_log_that_may_have_bad_rows_passes_and_a_refused_publication_costs_not
     kinds = ("queries", "pairs")
     asked = request_for(log, max_bad_row_share=0.2, max_bytes=10, histograms=kinds)
     with pytest.raises(GateRefused, match=r"n_bytes.*max_bytes = 10"):
-        run_zealous(identify(asked, home))
+        run_release(identify(asked, home))
     assert not list(home.public.glob("*/*"))
     before = [e.kind for e in Ledger(home.ledger).entries()]
     assert before.count(Kind.DRAWN) == 2
-    folder = run_zealous(identify(asked.model_copy(update={"max_bytes": 10_000}), home))
+    folder = run_release(identify(asked.model_copy(update={"max_bytes": 10_000}), home))
     assert [e.kind for e in Ledger(home.ledger).entries()] == [*before, Kind.PUBLISHED]
     assert json.loads((folder / "manifest.json").read_bytes())["rows"] == {"queries": 3, "pairs": 0}
 
 
 def test_the_published_release_passes_its_gate_and_so_does_an_empty_one(run):
-    assert judge_release(run, run.request.settings).passed
+    assert run.product.judge(run, run.request.settings).passed
     blocklist = run.home.root / "blocked.txt"
     blocklist.write_text("weather\nnews today\nmaps\nnews\ntoday\n")
-    assert judge_release(run, HistogramSettings(blocklist=blocklist)).passed
+    assert run.product.judge(run, HistogramSettings(blocklist=blocklist)).passed
     with pytest.raises(GateRefused, match="max_bytes"):
         run_reprocess(ReprocessRequest(release_id=run.release_id, max_bytes=9), run.home)
     assert ledger_rows(run.home, Kind.REVISED) == []
@@ -79,11 +79,11 @@ def test_a_table_that_ignores_the_blocklist_is_refused(run, monkeypatch):
     """If building the tables ever forgot it, the gate would see it."""
     blocklist = run.home.root / "blocked.txt"
     blocklist.write_text(" Maps\n")
-    build = tasks.zealous_product.build_table
+    build = tasks.products.histograms.product.build_table
     forgetful = lambda kind, table, *_: build(kind, table, frozenset())  # noqa: E731
-    monkeypatch.setattr(tasks.zealous_product, "build_table", forgetful)
+    monkeypatch.setattr(tasks.products.histograms.product, "build_table", forgetful)
     with pytest.raises(GateRefused, match="n_blocked") as raised:
-        judge_release(run, HistogramSettings(blocklist=blocklist))
+        run.product.judge(run, HistogramSettings(blocklist=blocklist))
     assert "maps" not in str(raised.value).lower()
 
 

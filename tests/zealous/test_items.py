@@ -7,8 +7,8 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from hybriddp.item_kinds import CLICKS, ITEM_KINDS, KEYWORDS, PAIRS, QUERIES
-from hybriddp.normalise import normalise_query, normalise_url
+from hybriddp.device.normalise import normalise_query, normalise_url
+from hybriddp.zealous.item_kinds import CLICKS, ITEM_KINDS, KEYWORDS, PAIRS, QUERIES
 from tests.zealous.counting import PEOPLE, Curator
 from tests.zealous.support import request_for, write_log
 

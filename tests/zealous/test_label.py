@@ -7,16 +7,16 @@ import traceback
 import pyarrow.parquet as pq
 import pytest
 
-import tasks.engine
-from tasks.engine import EngineFailed
-from tasks.keys import make_keys
-from tasks.ledger import Ledger
-from tasks.ledger_rules import Kind
-from tasks.overview import public_export
-from tasks.policy import DELTA_UNITS, EPSILON_UNITS, Charge, Policy, set_policy
-from tasks.reprocess import ReprocessRequest, run_reprocess
-from tasks.zealous import identify
-from tasks.zealous_steps import run_zealous
+import tasks.log.engine
+from tasks.budget.overview import public_export
+from tasks.budget.policy import DELTA_UNITS, EPSILON_UNITS, Charge, Policy, set_policy
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.rules import Kind
+from tasks.log.engine import EngineFailed
+from tasks.products.histograms.draws import identify
+from tasks.release.reprocess import ReprocessRequest, run_reprocess
+from tasks.release.walk import run_release
+from tasks.store.keys import make_keys
 from tests.homes import new_home
 from tests.release.support import waive_gates
 from tests.zealous.support import N_PEOPLE, SECRETS, ledger_rows, request_for
@@ -42,7 +42,7 @@ def others(log, fast_folder):
     )  # fmt: skip
     with pytest.MonkeyPatch.context() as monkeypatch:
         waive_gates(monkeypatch.setattr)
-        return home, run_zealous(identify(request, home))
+        return home, run_release(identify(request, home))
 
 
 def said(label, words):
@@ -151,12 +151,14 @@ def test_the_private_zone_forgets_the_log_after_the_last_draw(original):
 
 def test_an_error_of_the_engine_quotes_nothing(log, home, root, monkeypatch):
     """DuckDB's own message would hold the text that is no number."""
-    shutil.copytree(tasks.engine.SQL, root / "sql")
-    failing = (root / "sql/query_counts.sql").read_text().replace(".text as", ".text::int as")
-    (root / "sql/query_counts.sql").write_text(failing)
-    monkeypatch.setattr(tasks.engine, "SQL", root / "sql")
+    shutil.copytree(tasks.log.engine.SQL, root / "sql")
+    failing = (
+        (root / "sql/histograms/query_counts.sql").read_text().replace(".text as", ".text::int as")
+    )
+    (root / "sql/histograms/query_counts.sql").write_text(failing)
+    monkeypatch.setattr(tasks.log.engine, "SQL", root / "sql")
     with pytest.raises(EngineFailed, match="step named_counts failed") as raised:
-        run_zealous(identify(request_for(log, histograms=("queries",)), home))
+        run_release(identify(request_for(log, histograms=("queries",)), home))
     told = "".join(traceback.format_exception(raised.value))
     assert leaks([told], [*SECRETS, *RARE, "weather", "Could not convert"]) == []
     assert ledger_rows(home, Kind.DRAW_STARTED) == [], "it failed before its draw, for free"

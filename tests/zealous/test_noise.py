@@ -9,15 +9,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hybriddp.events import INDISTINGUISHABLE
+from hybriddp.accounting.event import from_json
 from hybriddp.params import Budget
-from hybriddp.zealous import ZealousMechanism
-from tasks.events import from_json
-from tasks.ledger import Ledger
-from tasks.ledger_rules import Kind
-from tasks.measured import load_measurement
-from tasks.policy import DELTA_UNITS, EPSILON_UNITS, Charge, Policy, set_policy
-from tasks.zealous import draw_histogram
+from hybriddp.zealous.events import INDISTINGUISHABLE
+from hybriddp.zealous.mechanism import ZealousMechanism
+from tasks.budget.policy import DELTA_UNITS, EPSILON_UNITS, Charge, Policy, set_policy
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.rules import Kind
+from tasks.measured.stored import load_measurement
+from tasks.products.histograms.draws import draw_histogram
 from tests.stats import ALPHA, law_p_value
 from tests.zealous.support import request_for, reserve_log, write_log
 

@@ -11,20 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybriddp.errors import InvalidParameter
-from hybriddp.item_kinds import ITEM_KINDS
-from tasks.checks import VerificationFailed
-from tasks.ledger_rules import Kind
-from tasks.measured import load_measurement
-from tasks.publication import publication_files
-from tasks.refusals import BadInput, BudgetRefused
-from tasks.reprocess import ReprocessRequest, run_reprocess
-from tasks.shelf import newest_folder
-from tasks.signatures import read_public_key
-from tasks.verify import verify_release
-from tasks.withdraw import withdraw
-from tasks.zealous import identify, mechanism_of
-from tasks.zealous_product import build_table
-from tasks.zealous_steps import run_zealous
+from hybriddp.zealous.item_kinds import ITEM_KINDS
+from tasks.ledger.rules import Kind
+from tasks.measured.stored import load_measurement
+from tasks.products.histograms.draws import identify, mechanism_of
+from tasks.products.histograms.product import build_table
+from tasks.publish.publication import publication_files
+from tasks.publish.shelf import newest_folder
+from tasks.publish.withdraw import withdraw
+from tasks.release.refusals import BadInput, BudgetRefused
+from tasks.release.reprocess import ReprocessRequest, run_reprocess
+from tasks.release.walk import run_release
+from tasks.verify.checks import VerificationFailed
+from tasks.verify.signatures import read_public_key
+from tasks.verify.verify import verify_release
 from tests.publish.proposals import require_a_notice_only, require_whole
 from tests.release.support import files_below
 from tests.zealous.support import PUBLISHED, ledger_rows, published_items, request_for, write_log
@@ -79,7 +79,7 @@ def test_every_published_count_is_above_its_threshold_and_near_the_truth(run, fo
 def test_people_who_could_be_asked_for_several_items_are_in_several_counts(log, home):
     """With as many items as anybody has, everybody's are counted: the whole session of 600."""
     request = request_for(log, items_per_user=10, epsilon=12, histograms=("queries", "pairs"))
-    folder = run_zealous(identify(request, home))
+    folder = run_release(identify(request, home))
     for kind in request.kinds:
         assert texts_of(folder, kind) == PUBLISHED[kind]
         # Noise of scale 20/6 is beyond 75 with probability below 1e-9.
@@ -92,7 +92,7 @@ def test_nothing_popular_is_a_release_without_rows(root, home):
     log = write_log(root / "log.tsv", rows)
     agreed = {"ignore_plan": True, "accept_collapse": True}
     run = identify(request_for(log, histograms=kinds, epsilon=2, **agreed), home)
-    folder = run_zealous(run)
+    folder = run_release(run)
     assert manifest_of(folder)["rows"] == dict.fromkeys(kinds, 0)
     assert all((folder / f"{kind}.jsonl").read_bytes() == b"" for kind in kinds)
     verify_release(folder, read_public_key(home.public / "signing.pub"), measurements=run.folder)
@@ -102,7 +102,7 @@ def test_a_release_may_be_of_some_histograms_only(log, home):
     """Clicks without queries are counted on all queries."""
     kinds = ("clicks", "keywords")
     request = request_for(log, histograms=kinds)
-    folder = run_zealous(identify(request, home))
+    folder = run_release(identify(request, home))
     names = {path.name for path in folder.iterdir()} - {"label.md", "manifest.json", "manifest.sig"}
     assert names == {f"{kind}.{form}" for kind in kinds for form in ("parquet", "jsonl")}
     assert set(manifest_of(folder)["guarantees"]) == set(kinds)
@@ -174,10 +174,10 @@ def test_a_blocked_query_is_in_no_histogram_of_a_revision(run, folder, key):
 def test_a_replay_does_not_pass_over_a_blocklist_that_holds_what_is_published(run, log, folder):
     asked = request_for(log, blocklist=blocklist(run, "today\n"))
     with pytest.raises(BadInput, match=f"reprocess {run.release_id} --blocklist"):
-        run_zealous(identify(asked, run.home))
+        run_release(identify(asked, run.home))
     assert ("today",) in texts_of(folder, "keywords")
     revised = reprocess(run, blocklist=asked.blocklist)
-    assert run_zealous(identify(asked, run.home)) == revised
+    assert run_release(identify(asked, run.home)) == revised
     assert ("today",) not in texts_of(revised, "keywords")
 
 
@@ -186,7 +186,7 @@ def test_a_release_that_is_blocked_from_the_start_verifies(log, home, root):
     blocked, kinds = root / "blocked.txt", ("queries", "clicks")
     request = request_for(log, blocklist=blocked, histograms=kinds, epsilon=2)
     run = identify(request, home)
-    folder = run_zealous(run)
+    folder = run_release(run)
     assert {kind: texts_of(folder, kind) for kind in request.kinds} == {
         "queries": {("news today",), ("maps",)},
         "clicks": {("news today", "http://news.com")},
@@ -234,7 +234,7 @@ def test_withdrawn_histograms_are_refused_and_nobody_is_pointed_to_them(run, fol
 
 def test_a_second_release_follows_the_first_on_the_shelf(run, folder):
     request = request_for(run.request.log, epoch="2026-11-10", histograms=("queries",))
-    second = run_zealous(identify(request, run.home))
+    second = run_release(identify(request, run.home))
     manifest = manifest_of(second)
     assert (manifest["sequence"], manifest["previous"]) == (2, folder.name)
     assert newest_folder(folder.parent) == second

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from hybriddp.item_kinds import CLICKS, ITEM_KINDS
+from hybriddp.zealous.item_kinds import CLICKS, ITEM_KINDS
 from tests.zealous.counting import PEOPLE, Curator
 from tests.zealous.support import HEADER, write_log
 

@@ -3,12 +3,11 @@
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from hybriddp.item_kinds import ITEM_KINDS
-from tasks.checks import VerificationFailed
-from tasks.groups import MEASUREMENT_FILES as FILES
-from tasks.verify import verify_publication, verify_release
-from tasks.zealous_label import write_label
-from tasks.zealous_product import describe
+from hybriddp.zealous.item_kinds import ITEM_KINDS
+from tasks.products.histograms.product import describe
+from tasks.verify.checks import VerificationFailed
+from tasks.verify.verify import verify_publication, verify_release
+from tests.groups import FILES
 from tests.imports import require_light_verification
 from tests.publish.hostile import campaign
 from tests.publish.spoiling import Publisher, require_every_change_to_be_seen
@@ -50,7 +49,7 @@ def test_no_file_can_be_added_and_no_other_key_will_do(folder, key):
 
 @pytest.fixture
 def publisher(run, folder) -> Publisher:
-    return Publisher(run, folder, write_label)
+    return Publisher(run, folder)
 
 
 def refuse(run, folder, key, words):

@@ -1,0 +1,1 @@
+"""The `hybriddp` command: one module for each family of commands."""

@@ -1,0 +1,196 @@
+"""`hybriddp ledger`: what was spent, by whom, and under which cap."""
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flows.cli.people import PersonArgument, people_app
+from flows.console.ledger_words import (
+    balance_json,
+    composed_epsilon,
+    people_in,
+    policy_json,
+    runway_json,
+    runway_text,
+)
+from flows.console.spared import spare_pandas
+from flows.console.terminal import (
+    Console,
+    HomeOption,
+    JsonOption,
+    Table,
+    YesOption,
+    confirm,
+    explained,
+    say,
+    say_json,
+)
+from hybriddp.rounding import rounded_up
+from tasks.budget.overview import balance, dearest, policy_of, public_export, runway
+from tasks.budget.policy import DELTA_UNITS, EPSILON_UNITS, set_policy
+from tasks.ledger.check import check_ledger
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.rules import SHOWN_DIGITS, Kind
+from tasks.store.home import Home, write_whole
+
+ledger_app = typer.Typer(help="What was spent, and how far it reaches.", no_args_is_help=True)
+ledger_app.add_typer(people_app)
+
+
+@ledger_app.command("show")
+@explained
+def show(
+    pld: Annotated[
+        bool, typer.Option("--pld", help="Compose the draws by PLD accounting; takes seconds.")
+    ] = False,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show every release's state and cost, and the runway."""
+    spare_pandas()
+    place = Home.open(home)
+    ledger = Ledger(place.ledger)
+    reach = runway(place, with_pld=pld)
+    if as_json:
+        say_json({"runway": runway_json(reach), "ledger": public_export(place)})
+        return
+    console = Console(highlight=False)
+    table = Table("release", "epoch", "product", "state", "people", "epsilon", "delta", box=None)
+    for entry in ledger.entries():
+        if entry.kind is not Kind.RESERVED:
+            continue
+        state = ledger.attempt(entry.release_id, entry.attempt)
+        burnt, price = ", ".join(state.burnt_draws), dearest(entry)
+        table.add_row(
+            entry.release_id[:SHOWN_DIGITS] + (f".a{entry.attempt}" if entry.attempt > 1 else ""),
+            entry.payload["epoch"],
+            entry.payload["product"],
+            f"burnt {burnt}" if burnt else str(state.entries[-1].kind),
+            people_in(entry.payload),
+            rounded_up(Fraction(price.epsilon, EPSILON_UNITS)),
+            rounded_up(Fraction(price.delta, DELTA_UNITS)),
+        )
+    console.print(table)
+    console.print(runway_text(reach), soft_wrap=True)
+
+
+@ledger_app.command("verify")
+@explained
+def verify(home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Check the chain, the keys, every state, and that no spending was forgotten."""
+    checked = check_ledger(Home.open(home))
+    head = checked.head
+    if as_json:
+        say_json(
+            {
+                "seq": head.seq,
+                "hash": head.hash,
+                "witnesses": checked.n_witnesses,
+                "participation_files": checked.n_participation_files,
+            }
+        )
+    else:
+        say(
+            f"The ledger's {head.seq} rows form one chain, {checked.keys}. It knows "
+            f"all that {checked.n_witnesses} published and measured files speak of, and "
+            f"{checked.n_participation_files} participation files are what was sealed. "
+            f"Head: {head.hash}"
+        )
+
+
+@ledger_app.command("export")
+@explained
+def export(
+    out: Annotated[Path | None, typer.Option(help="File to write; default: print.")] = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write what may be public of the ledger: group totals and the chain, nobody's account."""
+    exported = public_export(Home.open(home))
+    text = json.dumps(exported, indent=2)
+    if out is not None:
+        write_whole(out, text.encode() + b"\n")
+    if as_json:
+        say_json(exported if out is None else {"file": str(out), "head": exported["head"]})
+    else:
+        say(text if out is None else f"The ledger's {len(exported['entries'])} rows are in {out}.")
+
+
+@ledger_app.command("balance")
+@explained
+def show_balance(
+    person: PersonArgument, home: HomeOption = None, as_json: JsonOption = False
+) -> None:
+    """Show what one person has spent. Private."""
+    found = balance(Home.open(home), person)
+    if as_json:
+        say_json(balance_json(found))
+        return
+    console = Console(highlight=False)
+    for spent in found.charges:
+        console.print(
+            f"{spent.at:%Y-%m-%d}  {spent.release_id[:12]}  {spent.group}  {spent.charge}"
+        )
+    console.print(
+        f"Spent {found.spent} of {found.policy.cap}; remaining {found.remaining.as_left}. "
+        f"By PLD accounting: epsilon {composed_epsilon(found.pld_epsilon)}."
+        + (" Takes part in nothing any more." if found.is_stopped else ""),
+        soft_wrap=True,
+    )
+
+
+@ledger_app.command("policy")
+@explained
+def change_policy(
+    cap_epsilon: Annotated[str | None, typer.Option(help="Most epsilon for each person.")] = None,
+    cap_delta: Annotated[str | None, typer.Option(help="Most delta for each person.")] = None,
+    window_days: Annotated[
+        int | None, typer.Option(help="Refill after so many days; 0: never.")
+    ] = None,
+    max_refusals: Annotated[
+        int | None,
+        typer.Option(help="Verdicts on raw logs, in an epoch or on one log, that no draw follows."),
+    ] = None,
+    yes: YesOption = False,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the cap, or put a new one on record."""
+    from tasks.budget.policy_change import price_of_change
+    from tasks.store.keys import open_for_writing  # who only looks needs neither
+
+    place = Home.open(home)
+    policy, head = policy_of(place)
+    changed = policy.changed(cap_epsilon, cap_delta, window_days, max_refusals)
+    if changed != policy:
+        confirm(price_of_change(place, policy, changed), yes=yes)
+        # Somebody else may have changed it while this one was asked.
+        set_policy(open_for_writing(place), changed, since=head)
+    if as_json:
+        say_json(policy_json(changed))
+        return
+    window = f"any {changed.window_days} days" if changed.window_days else "a lifetime"
+    say(
+        f"Cap for each person over {window}: {changed.cap}. Verdicts on raw logs that no draw "
+        f"follows: at most {changed.max_refusals} in each epoch, and on each log."
+    )
+
+
+@ledger_app.command("void")
+@explained
+def void(
+    release_id: Annotated[str, typer.Argument(help="A reserved release.")],
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Give a reservation back of which nothing was drawn."""
+    from tasks.budget.reserve import void_reservation  # all that a release needs comes with it
+
+    voided, attempt = void_reservation(Home.open(home), release_id)
+    if as_json:
+        say_json({"status": "voided", "release_id": voided, "attempt": attempt})
+    else:
+        say(f"Attempt {attempt} of {voided} is void; nobody pays for it.")

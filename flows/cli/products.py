@@ -1,0 +1,83 @@
+"""`hybriddp release`, `zealous`, `mean`, `kmeans`: a command for every product there is.
+
+`getattr` of this module makes the command of that name.
+"""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from flows.console.forms import filling_in
+from flows.console.running import run_release_flow, say_published
+from flows.console.terminal import Console, HomeOption, JsonOption, Table, explained, say, say_json
+from hybriddp.errors import require
+from tasks.products.product import Product
+from tasks.products.registry import product_named, product_of
+from tasks.publish.shelf import read_rows
+from tasks.release.summary import Grid, Published
+
+EngineOption = Annotated[str, typer.Option(help="Where the SQL runs: duckdb.")]
+
+
+def __getattr__(name: str) -> Callable[..., None]:
+    if name.startswith("_"):
+        raise AttributeError(name)
+    return command_of(product_named(name))
+
+
+@cache
+def command_of(product: Product) -> Callable[..., None]:
+    """Make the command that makes releases of a product."""
+
+    @filling_in(product.request, engine=EngineOption, home=HomeOption, as_json=JsonOption)
+    def command(
+        settings: dict[str, Any],
+        engine: str = "duckdb",
+        home: Path | None = None,
+        as_json: bool = False,
+    ) -> None:
+        require(engine == "duckdb", "engine must be duckdb", repr(engine), "it is the only one yet")
+        request = product.request.model_validate(settings).at(datetime.now(UTC))
+        outcome, seconds, place = run_release_flow(product, request, home, is_quiet=as_json)
+        if outcome.status == "collecting":
+            _say_collecting(outcome.folder, as_json)
+        else:
+            say_published(outcome, seconds, place, show, as_json=as_json)
+
+    command.__name__, command.__doc__ = product.name, product.help
+    return explained(command)
+
+
+def _say_collecting(folder: Path, as_json: bool) -> None:
+    if as_json:
+        say_json({"status": "collecting", "package": str(folder)})
+        return
+    say(
+        f"COLLECTING: devices can report on the package in\n  {folder}\n"
+        "Run the same command again with --reports PATH when they have."
+    )
+
+
+def show(folder: Path, n_checks: int) -> None:
+    """Print the head of a release, what was promised, and where everything is."""
+    console = Console()
+    manifest = json.loads((folder / "manifest.json").read_bytes())
+    rows = {name: read_rows(folder, name) for name in manifest["rows"]}
+    for part in product_of(manifest["parameters"]).summary(Published(folder, manifest, rows)):
+        if isinstance(part, Grid):
+            table = Table(*part.names)
+            for row in part.rows:
+                table.add_row(*row)
+            console.print(table)
+        else:
+            console.print(part.removesuffix("\n"))
+    console.print(
+        f"Release {manifest['release_id']}, sequence {manifest['sequence']}, valid until "
+        f"{manifest['expires']}; {n_checks} checks passed.\n"
+        f"Published in {folder}",
+    )

@@ -1,0 +1,98 @@
+"""How the ledger's sums are shown: in words for people, with named units for machines."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from hybriddp.rounding import rounded_down, rounded_up
+from tasks.budget.overview import Balance, Runway
+from tasks.budget.policy import Policy
+from tasks.products.registry import product_of
+
+
+def people_in(reserved: Mapping[str, Any]) -> str:
+    """Return how many people are in the groups, those who are in several only once."""
+    groups = reserved["groups"]
+    sharing = product_of(reserved["parameters"]).people_of(groups)
+    members = [groups[together[0]]["members"] for together in sharing]
+    return " + ".join("devices" if size is None else str(size) for size in members)
+
+
+def runway_text(reach: Runway) -> str:
+    """Say how far the budget reaches."""
+    policy = reach.policy
+    window = f"any {policy.window_days} days" if policy.window_days else "a lifetime"
+    lines = [f"\nCap for each person over {window}: {policy.cap}."]
+    if reach.asked is None:
+        return "\n".join([*lines, "Nobody has been charged yet."])
+    lines.append(
+        f"{reach.n_accounts:,} people were charged; the most charged has spent {reach.largest} "
+        "(the sum, which is enforced)."
+    )
+    if reach.worst is not None:
+        exactly = "at most " if reach.worst.is_bound else ""
+        lines.append(
+            "By PLD accounting, at the cap's delta, the draws of whoever is most exposed compose "
+            f"to epsilon {exactly}{composed_epsilon(reach.worst.epsilon)}."
+        )
+    else:
+        lines.append("`hybriddp ledger show --pld` composes all draws more tightly, in seconds.")
+    lines.append(
+        f"Runway at {reach.asked} a release: {reach.fits_largest} more for the most charged, "
+        f"{reach.fits_newcomer} for a newcomer."
+    )
+    return "\n".join(lines)
+
+
+def runway_json(reach: Runway) -> dict[str, Any]:
+    """Return the same for machines."""
+    worst = reach.worst
+    return {
+        "policy": policy_json(reach.policy),
+        "accounts": reach.n_accounts,
+        "largest": reach.largest.as_json(),
+        "asked": None if reach.asked is None else reach.asked.as_json(),
+        "fits_largest": reach.fits_largest,
+        "fits_newcomer": reach.fits_newcomer,
+        "pld_epsilon": None if worst is None else _json_epsilon(worst.epsilon),
+        "pld_is_bound": None if worst is None else worst.is_bound,
+    }
+
+
+def policy_json(policy: Policy) -> dict[str, Any]:
+    """Return a policy for machines."""
+    return {
+        "cap": policy.cap.as_json(),
+        "window_days": policy.window_days,
+        "max_refusals": policy.max_refusals,
+    }
+
+
+def composed_epsilon(composed: float) -> str:
+    """Return an epsilon of PLD accounting as text."""
+    return rounded_up(composed) if math.isfinite(composed) else "without a bound"
+
+
+def _json_epsilon(composed: float) -> float | None:
+    return float(rounded_up(composed)) if math.isfinite(composed) else None
+
+
+def balance_json(found: Balance) -> dict[str, Any]:
+    """Return one person's account for machines."""
+    return {
+        "policy": policy_json(found.policy),
+        "charges": [
+            {
+                "at": spent.at.isoformat(timespec="seconds"),
+                "release_id": spent.release_id,
+                "attempt": spent.attempt,
+                "group": spent.group,
+                **spent.charge.as_json(),
+            }
+            for spent in found.charges
+        ],
+        "spent": found.spent.as_json(),
+        "remaining": found.remaining.as_json(rounded_down),
+        "is_stopped": found.is_stopped,
+        "pld_epsilon": _json_epsilon(found.pld_epsilon),
+    }

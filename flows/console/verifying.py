@@ -1,0 +1,38 @@
+"""Verification as the commands do it: with the home's own key and measurements, if no others."""
+
+from pathlib import Path
+from typing import Any
+
+from tasks.publish.pointer import Pointer, check_pointer
+from tasks.store.home import Home
+from tasks.verify.checks import Check
+from tasks.verify.signatures import read_public_key
+from tasks.verify.verify import own_measurements, verify_release
+
+
+def verify_folder(
+    folder: Path,
+    home: Home,
+    key: Path | None,
+    min_sequence: int,
+    *,
+    measurements: Path | None = None,
+    with_measurements: bool,
+    may_be_expired: bool = False,
+    pointer: Pointer | None = None,
+) -> tuple[dict[str, Any], list[Check]]:
+    """Verify with the home's own measurements, where they are and nobody gave others."""
+    public_key = read_public_key(key or home.public / "signing.pub")
+    if with_measurements:  # the home is at hand, so its ledger is asked, too
+        own = own_measurements(home, folder, public_key)
+        measurements = measurements or (own if own.is_dir() else None)
+    manifest, checks = verify_release(
+        folder,
+        public_key,
+        min_sequence=min_sequence,
+        measurements=measurements,
+        may_be_expired=may_be_expired,
+    )
+    if pointer is not None:  # which led here, and which nobody signed
+        checks.append(Check("shelf", check_pointer(pointer, manifest)))
+    return manifest, checks

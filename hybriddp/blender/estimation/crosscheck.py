@@ -1,0 +1,81 @@
+"""Do the opt-in groups and the clients tell the same story? Free: both are noisy already.
+
+Both estimate the same probabilities from different people, independently. If they disagree by more
+than their noise, the groups search differently, somebody feeds in false reports, or there is a bug.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from hybriddp.arrays import BoolArray, FloatArray
+from hybriddp.blender.estimation.estimates import Estimate
+from hybriddp.blender.evidence.sources import Source
+
+# Of the records that are called suspicious, this share may be innocent (Benjamini-Hochberg).
+FALSE_DISCOVERY_RATE = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class CrossCheck:
+    """How far the two sides are apart, record by record and over the whole list."""
+
+    z: FloatArray  # (opt-in - clients) in standard errors
+    p_values: FloatArray
+    is_suspicious: BoolArray
+    chi_square: float
+    n_records: int
+    p_value: float  # of the chi-square: small if the lists disagree as a whole
+
+
+def cross_check(optin: Estimate, clients: Source, blended: FloatArray) -> CrossCheck:
+    """Compare both sides on the same records.
+
+    `optin` is the posterior of the opt-in side alone: it knows that only high counts were seen.
+    The clients' variances and covariances are taken at the blend, the best guess of the truth.
+
+    Privacy claim: none; post-processing of all groups' estimates.
+    """
+    n_records = len(optin.values)
+    if n_records == 0:
+        nothing = np.zeros(0)
+        return CrossCheck(nothing, nothing, np.zeros(0, np.bool_), 0.0, 0, 1.0)
+    p = np.clip(blended, 0, 1)
+    difference = optin.values - clients.values
+    variances = optin.variances + clients.variance_at(p)
+    z = difference / np.sqrt(variances)
+    p_values = 2 * special.ndtr(-np.abs(z))  # as scipy.stats, which takes long to import
+    directions, mixing = clients.shared_covariance(p)
+    chi_square = _mahalanobis(difference, variances, directions, mixing)
+    return CrossCheck(
+        z,
+        p_values,
+        _discoveries(p_values),
+        chi_square,
+        n_records,
+        float(special.chdtrc(n_records, max(chi_square, 0.0))),
+    )
+
+
+def _mahalanobis(
+    difference: FloatArray, variances: FloatArray, directions: FloatArray, mixing: FloatArray
+) -> float:
+    """d' (D + U C U')^-1 d by Woodbury's identity, where D + U C U' has these variances."""
+    diagonal = variances - np.einsum("ij,jk,ik->i", directions, mixing, directions)
+    scaled = directions / diagonal[:, None]
+    inner = np.eye(len(mixing)) + mixing @ directions.T @ scaled
+    along = scaled.T @ difference
+    correction = along @ np.linalg.solve(inner, mixing @ along)
+    return float((difference**2 / diagonal).sum() - correction)
+
+
+def _discoveries(p_values: FloatArray) -> BoolArray:
+    """Return the largest set of small p-values with the wanted false discovery rate."""
+    order = np.argsort(p_values, kind="stable")
+    limits = FALSE_DISCOVERY_RATE * np.arange(1, len(p_values) + 1) / len(p_values)
+    passing = np.flatnonzero(p_values[order] <= limits)
+    is_suspicious = np.zeros(len(p_values), dtype=np.bool_)
+    if passing.size:
+        is_suspicious[order[: passing[-1] + 1]] = True
+    return is_suspicious

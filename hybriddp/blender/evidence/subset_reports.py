@@ -1,0 +1,91 @@
+"""What clients' reports by subset selection say about the cells of a list."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hybriddp.arrays import FloatArray, IntArray
+from hybriddp.blender.evidence.sources import normal_log_likelihood
+from hybriddp.errors import require
+from hybriddp.randomizers.subset import SubsetResponse
+
+
+@dataclass(frozen=True, slots=True)
+class SubsetReports:
+    """Reports by subset selection, turned back into probabilities."""
+
+    values: FloatArray
+    n_clients: int
+    response: SubsetResponse
+
+    @classmethod
+    def of(
+        cls, response: SubsetResponse, report_counts: IntArray, n_clients: int
+    ) -> "SubsetReports":
+        """Estimate probabilities from how many of the clients' reports hold each cell.
+
+        p_hat = (f - q*)/(p* - q*); the estimates of all cells sum to 1, because every report
+        holds equally many.
+
+        Privacy claim: none; post-processing of client reports.
+        """
+        require(
+            n_clients >= 1,
+            "there must be at least 1 client report",
+            n_clients,
+            "collect reports first, or publish the opt-in estimates alone",
+        )
+        truth, lie = float(response.p_truth), float(response.p_lie)
+        return cls((report_counts / n_clients - lie) / (truth - lie), n_clients, response)
+
+    def variance_at(self, probabilities: FloatArray) -> FloatArray:
+        """F(1-F)/(n (p* - q*)^2), where F = q* + p(p* - q*) is the chance to be reported.
+
+        Privacy claim: none; post-processing of client reports.
+        """
+        truth, lie = float(self.response.p_truth), float(self.response.p_lie)
+        reported = lie + probabilities * (truth - lie)
+        return reported * (1 - reported) / (self.n_clients * (truth - lie) ** 2)
+
+    def log_likelihood(self, grid: FloatArray, centres: FloatArray) -> FloatArray:
+        """Normal: there are many reports.
+
+        Privacy claim: none; post-processing of client reports.
+        """
+        return normal_log_likelihood(self, grid)
+
+    def at(self, cells: IntArray) -> "SubsetReports":
+        """Return the same for some cells.
+
+        Privacy claim: none; post-processing of client reports.
+        """
+        return replace(self, values=self.values[cells])
+
+    def shared_covariance(self, probabilities: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return how the errors of different cells go together.
+
+        Two cells are both in a report with probability s1 if the client holds one of them, and
+        s2 if not: Cov = (p_i + p_j) s1 + (1 - p_i - p_j) s2 - F_i F_j, over n (p* - q*)^2. With
+        F = q* + p(p* - q*) that is bilinear in (1, p_i) and (1, p_j).
+
+        Privacy claim: none; post-processing of client reports.
+        """
+        response = self.response
+        directions = np.stack([np.ones_like(probabilities), probabilities], axis=1)
+        if response.n_values == 1:
+            return directions, np.zeros((2, 2))
+        gap, lie = float(response.p_truth - response.p_lie), float(response.p_lie)
+        s1, s2 = (float(response.p_pair(holds_one=one)) for one in (True, False))
+        mixed = s1 - s2 - lie * gap
+        mixing = np.array([[s2 - lie**2, mixed], [mixed, -(gap**2)]])
+        return directions, mixing / (self.n_clients * gap**2)
+
+    def covariance(self, probabilities: FloatArray) -> FloatArray:
+        """Return the covariance matrix of the estimates of cells with these probabilities.
+
+        Privacy claim: none; post-processing of client reports.
+        """
+        directions, mixing = self.shared_covariance(probabilities)
+        matrix: FloatArray = directions @ mixing @ directions.T
+        np.fill_diagonal(matrix, self.variance_at(probabilities))
+        return matrix

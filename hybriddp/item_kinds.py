@@ -1,4 +1,0 @@
-"""The kinds of items that a histogram of a search log counts (ZEAL 2.1)."""
-
-KEYWORDS, QUERIES, PAIRS, CLICKS = "keywords", "queries", "pairs", "clicks"
-ITEM_KINDS = (KEYWORDS, QUERIES, PAIRS, CLICKS)

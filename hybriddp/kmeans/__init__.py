@@ -1,0 +1,1 @@
+"""Hybrid k-means: the clusters that people's points form, from both groups."""

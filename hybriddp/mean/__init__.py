@@ -1,0 +1,1 @@
+"""Hybrid means: a number of every person, averaged over both groups."""

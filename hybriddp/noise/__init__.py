@@ -1,0 +1,1 @@
+"""Exact samplers: integer noise, and the random words that it is made of."""

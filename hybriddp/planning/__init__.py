@@ -1,0 +1,1 @@
+"""What a release would give, predicted from public data before anything is spent."""

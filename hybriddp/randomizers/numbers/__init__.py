@@ -1,0 +1,1 @@
+"""Local reports of a bounded number, on a grid."""

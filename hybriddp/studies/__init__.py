@@ -1,0 +1,1 @@
+"""Studies on synthetic people; no release imports anything from here."""

@@ -1,0 +1,1 @@
+"""What published histograms are good for: caching, phrases, substitution."""

@@ -1,0 +1,1 @@
+"""Anonymous logs as others proposed them, and the attacks on them."""

@@ -1,0 +1,1 @@
+"""Studies of hybrid means and clusters: the figures of MEAN20."""

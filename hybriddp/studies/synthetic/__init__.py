@@ -1,0 +1,1 @@
+"""Synthetic searches: words, queries, sessions, logs."""

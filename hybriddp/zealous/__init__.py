@@ -1,0 +1,1 @@
+"""ZEALOUS: histograms of the items that enough people share."""

@@ -1,0 +1,1 @@
+"""What people have spent, may spend, and are charged."""

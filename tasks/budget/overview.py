@@ -1,0 +1,211 @@
+"""What the ledger adds up to: totals, the most charged person, the runway, one person's balance."""
+
+import hashlib
+import json
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from tasks.budget.accounts import account_of, stopped_accounts
+from tasks.budget.policy import Charge, Policy, current_policy
+from tasks.budget.spending import Spent, history, put_spending, total
+from tasks.ledger.chain import canonical
+from tasks.ledger.ledger import GENESIS, Head, Ledger
+from tasks.ledger.rules import Entry, Kind, live_reservations
+from tasks.ledger.witnesses import verified_head
+from tasks.log.engine import Engine, open_memory
+from tasks.log.ids import id_form_of
+from tasks.products.registry import product_of
+from tasks.store.home import Home, write_whole
+from tasks.store.keys import Keyring, open_for_writing
+
+
+@dataclass(frozen=True, slots=True)
+class Worst:
+    """The largest epsilon that anybody's draws compose to, or a bound on it."""
+
+    epsilon: float
+    is_bound: bool  # there were more histories than were composed
+
+
+@dataclass(frozen=True, slots=True)
+class Runway:
+    """How far the budget reaches; sums over people, so it stays with the operator."""
+
+    policy: Policy
+    n_accounts: int
+    largest: Charge
+    asked: Charge | None  # what the newest release charged its most charged group
+    fits_largest: int | None
+    fits_newcomer: int | None
+    worst: Worst | None  # by PLD accounting, if that was asked for or is known
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """One person's account."""
+
+    policy: Policy
+    charges: list[Spent]
+    spent: Charge
+    remaining: Charge
+    is_stopped: bool
+    pld_epsilon: float
+
+
+def runway(home: Home, *, with_pld: bool = False) -> Runway:
+    """Add up what everybody has spent, and how many more releases like the newest one fit."""
+    entries, now = _checked(home)
+    policy = current_policy(entries)
+    with open_memory(home.spill) as engine:
+        put_spending(engine, home, entries, policy, now)
+        engine.step("ledger/largest_sums")
+        (sums,) = engine.fetch("largest_sums").to_pylist()
+        largest = Charge(int(sums["epsilon"]), int(sums["delta"]))
+        worst = _composed_before(home, entries)
+        if with_pld and worst is None:
+            worst = _compose(engine, home, entries, policy)
+    reservations = live_reservations(entries)
+    asked = dearest(reservations[-1]) if reservations else None
+    return Runway(
+        policy,
+        sums["n_accounts"],
+        largest,
+        asked,
+        _fits(policy, largest, asked) if asked else None,
+        _fits(policy, Charge(0, 0), asked) if asked else None,
+        worst,
+    )
+
+
+def _compose(engine: Engine, home: Home, entries: list[Entry], policy: Policy) -> Worst:
+    """Compose everybody's draws, which takes seconds, and remember what comes out."""
+    from tasks.budget.worst_account import worst_account  # importing accountants takes seconds, too
+
+    worst = worst_account(engine, home, entries, policy)
+    if entries:
+        with suppress(OSError):  # a home that can only be read
+            write_whole(_composed_file(home), _remembered(entries[-1], worst), mode=0o600)
+    return worst
+
+
+def _composed_before(home: Home, entries: list[Entry]) -> Worst | None:
+    """Return what was composed on this very ledger, if it was."""
+    try:
+        data = _composed_file(home).read_bytes()
+        known = json.loads(data)
+        worst = Worst(float(known["epsilon"]), bool(known["is_bound"]))
+        return worst if entries and data == _remembered(entries[-1], worst) else None
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+
+
+def _remembered(newest: Entry, worst: Worst) -> bytes:
+    """Return what is kept of a composition: of which rows, by which version, and whether whole."""
+    known = {"epsilon": worst.epsilon, "is_bound": worst.is_bound}
+    told = canonical({"head": newest.hash, "code_version": version("hybriddp"), **known})
+    return canonical({**known, "sha256": hashlib.sha256(told.encode()).hexdigest()}).encode()
+
+
+def _composed_file(home: Home) -> Path:
+    return home.private / "composed.json"
+
+
+def balance(home: Home, person: str) -> Balance:
+    """Return one person's account."""
+    entries, now = _checked(home)
+    account = account_of(Keyring.open(home), person, id_form_of(entries))
+    policy = current_policy(entries)
+    with open_memory(home.spill) as engine:
+        charges = history(engine, home, entries, account)
+    from tasks.budget.worst_account import (
+        composed,
+        drawn_events,
+    )  # importing accountants takes seconds
+
+    events = drawn_events(entries)
+    places = [(spent.release_id, spent.attempt, spent.group) for spent in charges]
+    pld = composed([events[place] for place in places if place in events], policy)
+    spent = total([charge for charge in charges if charge.at >= policy.window_start(now)])
+    remaining = Charge(policy.cap.epsilon - spent.epsilon, policy.cap.delta - spent.delta)
+    is_stopped = account in stopped_accounts(entries)
+    return Balance(policy, charges, spent, remaining, is_stopped, pld)
+
+
+def _checked(home: Home) -> tuple[list[Entry], datetime]:
+    """Return the rows of a ledger that is whole, and its time: a sum over less would mislead."""
+    verified_head(home)
+    ledger = Ledger(home.ledger)
+    return ledger.entries(), ledger.moment()
+
+
+def policy_of(home: Home) -> tuple[Policy, Head]:
+    """Return the policy that holds, if the ledger is whole, and the head that it was read at."""
+    entries, _ = _checked(home)
+    head = Head(entries[-1].seq, entries[-1].hash) if entries else Head(0, GENESIS)
+    return current_policy(entries), head
+
+
+def is_known(home: Home, person: str) -> bool:
+    """Whether a person ever took part in a reservation; it is private."""
+    entries, _ = _checked(home)
+    account = account_of(Keyring.open(home), person, id_form_of(entries))
+    with open_memory(home.spill) as engine:
+        return bool(history(engine, home, entries, account))
+
+
+def set_membership(home: Home, person: str, kind: Kind) -> Entry:
+    """Put on record that a person opts out, comes back, or is erased; the balance stays."""
+    ledger = open_for_writing(home)
+    account = account_of(Keyring.open(home), person, id_form_of(ledger.entries()))
+    return ledger.note(kind, {}, subject=account.hex())
+
+
+def public_export(home: Home) -> dict[str, Any]:
+    """Return what may leave the private zone: group totals and the chain, nothing about people."""
+    entries, _ = _checked(home)
+    shown = (Kind.RESERVED, Kind.VOIDED, Kind.PUBLISHED, Kind.REVISED, Kind.WITHHELD)
+    rows = []
+    for entry in entries:
+        row: dict[str, Any] = {"seq": entry.seq, "previous": entry.previous, "hash": entry.hash}
+        if entry.kind in (*shown, Kind.WITHDRAWN, Kind.DRAW_STARTED, Kind.DRAWN):
+            row |= {
+                "kind": str(entry.kind),
+                "at": entry.at,
+                "release_id": entry.release_id,
+                "attempt": entry.attempt,
+                "draw": entry.draw,
+            }
+        if entry.kind is Kind.RESERVED:
+            payload = entry.payload
+            row |= {key: payload[key] for key in ("product", "epoch", "locale", "groups", "policy")}
+        if entry.kind is Kind.DRAW_STARTED:
+            row |= {"event": entry.payload["event"]}
+        if entry.kind is Kind.POLICY:
+            row |= {"kind": str(entry.kind), "at": entry.at, "policy": entry.payload}
+        rows.append(row)
+    head = {"seq": entries[-1].seq, "hash": entries[-1].hash} if entries else None
+    return {"schema_version": 1, "head": head, "entries": rows}
+
+
+def dearest(reservation: Entry) -> Charge:
+    """Return what the most charged person of a release paid."""
+    groups = reservation.payload["groups"]
+    paid = [
+        Charge(
+            sum(groups[group]["epsilon_nano"] for group in together),
+            sum(groups[group]["delta_atto"] for group in together),
+        )
+        for together in product_of(reservation.payload["parameters"]).people_of(groups)
+    ]
+    return Charge(max(charge.epsilon for charge in paid), max(charge.delta for charge in paid))
+
+
+def _fits(policy: Policy, spent: Charge, asked: Charge) -> int:
+    by_epsilon = (policy.cap.epsilon - spent.epsilon) // asked.epsilon
+    if asked.delta == 0:
+        return max(by_epsilon, 0)
+    return max(min(by_epsilon, (policy.cap.delta - spent.delta) // asked.delta), 0)

@@ -1,0 +1,184 @@
+"""Seal who takes part, and charge them: the one step that spends budget."""
+
+import os
+import secrets
+from collections.abc import Mapping
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from tasks.budget.accounts import stopped_accounts
+from tasks.budget.one_human import require_one_budget
+from tasks.budget.policy import Charge, Policy, current_policy
+from tasks.budget.spending import file_digest, first_fit, history, put_spending, total
+from tasks.ledger.ledger import Head, LedgerMoved, Recheck
+from tasks.ledger.rules import Entry, Kind
+from tasks.ledger.witnesses import verified_head
+from tasks.log.engine import DuckDBEngine, open_warehouse
+from tasks.log.epochs import Epoch
+from tasks.release.refusals import BudgetRefused
+from tasks.release.run import LogRun, full_release_id, require_free_epoch
+from tasks.store.home import Home, sync_directory
+from tasks.store.keys import open_for_writing
+
+# Rows behind a decision that may make it another one.
+_MATTERS = (
+    Kind.RESERVED, Kind.VOIDED, Kind.POLICY, Kind.DRAW_STARTED, Kind.OPTED_OUT, Kind.ERASED,
+)  # fmt: skip
+
+
+def reserve(run: LogRun) -> None:
+    """Charge everybody who takes part, in one row of the ledger, or nobody.
+
+    The decision is made on the ledger as it stands at one head. The transaction that writes it
+    looks at the rows behind that head: if one of them matters, the decision is made again.
+    """
+    while not run.state.has(Kind.RESERVED):
+        head = verified_head(run.home)
+        with open_warehouse(run.home.warehouse(run.release_id)) as engine:
+            moment = run.ledger.moment()
+            payload = _decide(engine, run, head, moment)
+            recheck = Recheck(head, _MATTERS, partial(_decide_again, engine, payload, moment))
+            try:
+                run.ledger.append(
+                    Kind.RESERVED, run.release_id, run.attempt, payload, recheck=recheck
+                )
+            except LedgerMoved:
+                continue
+
+
+def _decide_again(
+    engine: DuckDBEngine,
+    payload: Mapping[str, Any],
+    moment: datetime,
+    rows: list[Entry],
+    date: datetime,
+) -> None:
+    """Raise LedgerMoved if a decision made at `moment` does not hold any more.
+
+    A draw that starts behind it moves a charge to another date, which matters to windows only.
+    Whoever leaves meanwhile matters if they were to take part.
+    """
+    left = (Kind.OPTED_OUT, Kind.ERASED)
+    harmless = left if payload["policy"]["window_days"] else (*left, Kind.DRAW_STARTED)
+    if date < moment or any(row.kind not in harmless for row in rows):
+        raise LedgerMoved("somebody was charged, or the cap changed, since the decision.")
+    accounts = [bytes.fromhex(row.draw) for row in rows if row.kind in left]
+    if accounts:
+        engine.put("left_meanwhile", pa.table({"account": pa.array(accounts, pa.binary())}))
+        engine.step("ledger/left_participants")
+        if engine.fetch("left_participants").num_rows:
+            raise LedgerMoved("somebody who was to take part has left since the decision.")
+
+
+def _decide(engine: DuckDBEngine, run: LogRun, head: Head, now: datetime) -> dict[str, Any]:
+    entries = [entry for entry in run.ledger.entries() if entry.seq <= head.seq]
+    policy = current_policy(entries)
+    require_free_epoch(run.request, run.release_id, entries)
+    require_one_budget(run.request, entries)
+    charges = {group: Charge.of(budget) for group, budget in run.request.prices().items()}
+    put_spending(engine, run.home, entries, policy, now)
+    stopped = pa.array(stopped_accounts(entries), pa.binary())
+    engine.put("stopped_accounts", pa.table({"account": stopped}))
+    engine.put("prices", _price_table(charges))
+    engine.step("ledger/affordable", cap_epsilon=policy.cap.epsilon, cap_delta=policy.cap.delta)
+    engine.step("ledger/candidate_groups")
+    groups = {row["cohort"]: row for row in engine.fetch("candidate_groups").to_pylist()}
+    charged = run.request.groups_in_the_log
+    for together in run.product.people_of(charged):
+        asked = Charge(
+            sum(charges[group].epsilon for group in together),
+            sum(charges[group].delta for group in together),
+        )
+        for group in together:
+            _require_size(engine, run, entries, group, groups.get(group), asked, policy, now)
+    terms = {
+        group: {
+            "epsilon_nano": charges[group].epsilon,
+            "delta_atto": charges[group].delta,
+            "members": groups[group]["n_affordable"] if group in charged else None,
+        }
+        for group in charges
+    }
+    return {
+        "product": run.request.product,
+        "epoch": run.request.epoch,
+        "locale": run.request.locale,
+        "parameters": run.request.measurement_parameters(),
+        "policy": policy.payload,
+        "groups": terms,
+        "participation": _seal(engine, run.home),
+    }
+
+
+def _price_table(charges: dict[str, Charge]) -> pa.Table:
+    return pa.table(
+        {
+            "cohort": list(charges),
+            "epsilon": pa.array([charge.epsilon for charge in charges.values()], pa.int64()),
+            "delta": pa.array([charge.delta for charge in charges.values()], pa.int64()),
+        }
+    )
+
+
+def _require_size(
+    engine: DuckDBEngine,
+    run: LogRun,
+    entries: list[Entry],
+    group: str,
+    found: dict[str, Any] | None,
+    asked: Charge,
+    policy: Policy,
+    now: datetime,
+) -> None:
+    least = run.request.min_group_size
+    n_affordable = found["n_affordable"] if found else 0
+    if n_affordable >= least:
+        return
+    who = f"group {group} ({run.product.groups[group].called})"
+    if found is None or found["n_candidates"] < least:
+        raise BudgetRefused(
+            f"{who} would have fewer than {least} people in epoch {run.request.epoch}; enlarge the "
+            "opt-in group, lower --rotation or --min-group-size. Nobody was charged."
+        )
+    charges = history(engine, run.home, entries, found["poorest"])
+    inside = [spent for spent in charges if spent.at >= policy.window_start(now)]
+    spent = total(inside)
+    remaining = Charge(policy.cap.epsilon - spent.epsilon, policy.cap.delta - spent.delta)
+    when = first_fit(charges, asked, policy, now)
+    fits = str(Epoch.containing(run.epoch.kind, when)) if when else "never"
+    raise BudgetRefused(
+        f"{who} has fewer than {least} people who can afford the release. Cap {policy.cap}; the "
+        f"least charged of the others has spent {spent}; asked {asked}; remaining "
+        f"{remaining.as_left}. First epoch in which it fits: {fits}. Nobody was charged."
+    )
+
+
+def _seal(engine: DuckDBEngine, home: Home) -> str:
+    """Write who takes part, sorted by account, durable before it is referred to; name by digest."""
+    partial = home.participation / f".{secrets.token_hex(8)}.partial"
+    try:
+        engine.seal("affordable", partial)
+        digest = file_digest(partial)
+        descriptor = os.open(partial, os.O_RDONLY)
+        os.fsync(descriptor)
+        os.close(descriptor)
+        os.replace(partial, home.participation / f"{digest}.parquet")
+    finally:
+        partial.unlink(missing_ok=True)
+    sync_directory(home.participation)
+    return digest
+
+
+def void_reservation(home: Home, release_id: str) -> tuple[str, int]:
+    """Give the newest reservation of a release back, of which nothing was drawn; say which."""
+    ledger = open_for_writing(home)
+    verified_head(home)  # one that forgot a draw would give back what was drawn
+    release_id = full_release_id(ledger, release_id)
+    attempts = ledger.attempts(release_id)
+    if not attempts:
+        raise BudgetRefused(f"no release has the id {release_id!r}; `hybriddp ledger show` lists.")
+    ledger.append(Kind.VOIDED, release_id, attempts[-1], {})
+    return release_id, attempts[-1]

@@ -1,0 +1,160 @@
+"""What every account has spent: the ledger's charges times the sealed participation files."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+
+from tasks.budget.policy import Charge, Policy
+from tasks.ledger.chain import running_dates
+from tasks.ledger.ledger import LedgerCorrupt
+from tasks.ledger.rules import Entry, Kind, live_reservations
+from tasks.log.engine import Engine
+from tasks.store.home import Home
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """One charge of one account."""
+
+    at: datetime
+    release_id: str
+    group: str
+    charge: Charge
+    attempt: int = 1
+
+
+def put_spending(
+    engine: Engine, home: Home, entries: list[Entry], policy: Policy, now: datetime
+) -> None:
+    """Fill `spending`: for every account, the sum of its charges inside the policy's window."""
+    inside = [
+        (entry, group)
+        for entry, group, at in dated_charges(entries)
+        if at >= policy.window_start(now)
+    ]
+    put_sums(engine, home, inside)
+
+
+def put_sums(engine: Engine, home: Home, counted: Sequence[tuple[Entry, str]]) -> None:
+    """Fill `spending` with the sums of these charges: groups of reservations."""
+    put_participation(engine, home, [entry for entry, _ in counted])
+    charges = [
+        (entry.payload["participation"], group, charge.epsilon, charge.delta)
+        for entry, group in counted
+        for charge in [charge_of(entry, group)]
+    ]
+    files, groups, epsilons, deltas = zip(*charges, strict=True) if charges else ((), (), (), ())
+    engine.put(
+        "charges",
+        pa.table(
+            {
+                "file": pa.array(files, pa.string()),
+                "cohort": pa.array(groups, pa.string()),
+                "epsilon": pa.array(epsilons, pa.int64()),
+                "delta": pa.array(deltas, pa.int64()),
+            }
+        ),
+    )
+    engine.step("ledger/spending")
+
+
+def dated_charges(entries: list[Entry]) -> list[tuple[Entry, str, datetime]]:
+    """Return every reservation that counts, group by group, and when it is spent.
+
+    A charge is as old as its draw, not as its reservation: a release that was reserved long ago
+    and drawn today must not leave the window tomorrow.
+    """
+    dates = running_dates(entries)
+    started = started_draws(entries)
+    return [
+        (e, group, dates[started.get((e.release_id, e.attempt, group), e.seq)])
+        for e in live_reservations(entries)
+        for group in e.payload["groups"]
+    ]
+
+
+def started_draws(entries: list[Entry]) -> dict[tuple[str, int, str], int]:
+    """Return the draws that were started, and the row of each start."""
+    return {
+        (e.release_id, e.attempt, e.draw): e.seq for e in entries if e.kind is Kind.DRAW_STARTED
+    }
+
+
+def put_participation(engine: Engine, home: Home, reservations: list[Entry]) -> None:
+    """Make the sealed files of these reservations visible as `participation`."""
+    digests = dict.fromkeys(entry.payload["participation"] for entry in reservations)
+    files = [sealed_file(home, digest) for digest in digests]
+    if files:
+        engine.read_sealed("participation", files)
+    else:
+        empty = {"account": pa.binary(), "cohort": pa.string(), "file": pa.string()}
+        engine.put("participation", pa.table({n: pa.array([], t) for n, t in empty.items()}))
+
+
+def sealed_file(home: Home, digest: str) -> Path:
+    """Return the participation file with this digest, if it is what was sealed."""
+    file = home.participation / f"{digest}.parquet"
+    if not file.exists():
+        raise LedgerCorrupt(
+            f"the participation file {file.name} is missing, so nobody knows who has paid; "
+            "restore the private zone from its backup."
+        )
+    if file_digest(file) != digest:
+        raise LedgerCorrupt(
+            f"the participation file {file.name} is not what was sealed, so nobody knows who has "
+            "paid; restore the private zone from its backup."
+        )
+    return file
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def history(engine: Engine, home: Home, entries: list[Entry], account: bytes) -> list[Spent]:
+    """Return every charge of one account, oldest first; it is private."""
+    put_participation(engine, home, live_reservations(entries))
+    engine.step("ledger/account_groups", account=account)
+    served = {(row["file"], row["cohort"]) for row in engine.fetch("account_groups").to_pylist()}
+    return [
+        Spent(at, entry.release_id, group, charge_of(entry, group), entry.attempt)
+        for entry, group, at in dated_charges(entries)
+        if (entry.payload["participation"], group) in served
+    ]
+
+
+def charge_of(entry: Entry, group: str) -> Charge:
+    """Return what a reservation charges each member of a group."""
+    terms = entry.payload["groups"][group]
+    return Charge(terms["epsilon_nano"], terms["delta_atto"])
+
+
+def total(charges: list[Spent]) -> Charge:
+    """Add charges up."""
+    return Charge(
+        sum(spent.charge.epsilon for spent in charges), sum(spent.charge.delta for spent in charges)
+    )
+
+
+def first_fit(
+    charges: list[Spent], asked: Charge, policy: Policy, now: datetime
+) -> datetime | None:
+    """Return the first moment at which `asked` fits under the cap; None means never."""
+    window = timedelta(days=policy.window_days or 0)
+    moments = [now, *(spent.at + window for spent in charges)] if policy.window_days else [now]
+    for moment in sorted(moment for moment in moments if moment >= now):
+        # A charge leaves the window a moment after its last second in it.
+        inside = [s for s in charges if s.at >= policy.window_start(moment + timedelta(seconds=1))]
+        spent = total(inside)
+        if (
+            spent.epsilon + asked.epsilon <= policy.cap.epsilon
+            and spent.delta + asked.delta <= policy.cap.delta
+        ):
+            return moment
+    return None

@@ -1,0 +1,1 @@
+"""What may stop a release: quality, forecasts, collapse, and checks before anybody pays."""

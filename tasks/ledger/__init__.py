@@ -1,0 +1,1 @@
+"""The ledger: append-only rows that decide what was paid and drawn."""

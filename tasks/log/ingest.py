@@ -1,0 +1,191 @@
+"""Read the log into DuckDB, judge its rows, and measure its quality. Everything here is private."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from tasks.gates.judgements import judged_reading, record_judgement
+from tasks.gates.quality import GateRefused, Verdict, judge
+from tasks.log.engine import DuckDBEngine, EngineFailed, OutOfSpace, open_warehouse
+from tasks.log.folded_ids import with_folded_ids
+from tasks.log.ids import MAX_ID_BYTES, id_form_of, in_sql
+from tasks.log.raw.file_sql import DELIMITERS, FIELDS, QUOTES
+from tasks.log.raw.files import BadInput, Source
+from tasks.log.raw.lines import count_records, require_every_line
+from tasks.release.run import LogRun, SearchRun, log_source, require_unchanged, roster_source
+from tasks.store.home import write_whole
+
+# A longer query or url is nobody's popular one, and would not be published anyway.
+MAX_TEXT_BYTES = 2_000
+_BROKEN = pa.schema(
+    {"file_id": pa.uint64(), "line": pa.uint64(), "reason": pa.string(), "person": pa.string()}
+)
+
+
+def ingest(run: SearchRun) -> None:
+    """Load a log of searches and the roster into the release's warehouse."""
+    with unread_warehouse(run) as engine:
+        if engine is not None:
+            load_searches(engine, run)
+            require_unchanged(run)
+            engine.step("log/log_metrics")
+
+
+def load_searches(engine: DuckDBEngine, run: SearchRun) -> None:
+    """Fill the tables that the gate and the cohorts need."""
+    columns = run.request.columns
+    named = {
+        "person": columns.person,
+        "query": columns.query,
+        "searched_at": columns.time,
+        "url": columns.url,
+        "optin": columns.optin,
+    }
+    load_log(engine, run, named, "log/stg_search_log", max_bytes=MAX_TEXT_BYTES)
+
+
+@contextmanager
+def unread_warehouse(run: LogRun) -> Iterator[DuckDBEngine | None]:
+    """Open the warehouse to load a log into; None if an earlier run has done so.
+
+    Whoever loads writes `log_metrics` last.
+    """
+    if not run.needs_the_log:
+        yield None
+        return
+    with judged_reading(run), open_warehouse(run.home.warehouse(run.release_id)) as engine:
+        # A warehouse of version 0.1.0 has metrics that say nothing of epochs and spellings.
+        is_read = engine.has("log_metrics") and engine.has("folded_ids")
+        yield None if is_read else engine
+
+
+def load_log(
+    engine: DuckDBEngine,
+    run: LogRun,
+    columns: Mapping[str, str | Sequence[str] | None],
+    staging: str,
+    **rules: Any,
+) -> None:
+    """Read the log's columns, judge its rows by the SQL `staging`, and find out who is a member."""
+    source, ids = log_source(run.request), in_sql(id_form_of(run.ledger.entries()))
+    start, end = run.epoch.period
+    needs_time = run.request.columns.time is not None
+    rules |= {"epoch_start": start, "epoch_end": end, "needs_time": needs_time}
+    with _every_line(engine, source, "stg_log", "broken_lines"):
+        with _reading(run.request.log, source):
+            engine.read("raw_log", source, columns)
+            engine.step(staging, into="stg_log", **rules, **ids)
+        if source.dialect == "parquet":
+            engine.put("broken_lines", _BROKEN.empty_table())
+        else:
+            engine.step(
+                "log/broken_lines",
+                delimiter=DELIMITERS[source.dialect],
+                quote=QUOTES[source.dialect],
+                field=FIELDS[source.dialect],
+                is_person_first=source.columns[0] == run.request.columns.person,
+                **ids,
+            )
+    engine.step("log/rejects")
+    load_members(engine, run, ids)
+    engine.step("log/named_ids", has_roster=run.request.roster is not None)
+    engine.map("named_ids", with_folded_ids, "folded_ids")
+
+
+def load_members(engine: DuckDBEngine, run: LogRun, ids: Mapping[str, Any]) -> None:
+    """Fill `members` from the roster, else from the ids in the log."""
+    roster = roster_source(run.request)
+    if roster is None:
+        engine.step("log/members")
+        return
+    wanted = {"person": "person", "optin": "optin", "key": run.request.key_column}
+    with _every_line(engine, roster, "stg_roster"):
+        with _reading(roster.files[0], roster):
+            engine.read("raw_roster", roster, wanted)
+            engine.step("log/stg_roster", **ids)
+        if roster.dialect != "parquet":
+            engine.step("log/broken_roster_lines")
+            _refuse_line(
+                engine.fetch("broken_roster_lines"),
+                roster,
+                "the roster does not have a person and an opt-in there, so somebody is missing. "
+                "Correct the line.",
+            )
+    engine.step("log/long_roster_ids")
+    for found in engine.fetch("long_roster_ids").to_pylist():
+        raise BadInput(
+            f"{run.request.roster}, row {found['n_rows']}: the person's id is longer than "
+            f"{MAX_ID_BYTES:,} bytes, so somebody is missing. Correct the row."
+        )
+    engine.step("log/roster_members", into="members")
+
+
+@contextmanager
+def _every_line(engine: DuckDBEngine, source: Source, *results: str) -> Iterator[None]:
+    """See that a text file can be read line by line, and that every line is in a result then."""
+    if source.dialect == "parquet":
+        yield
+        return
+    n_records = count_records(source)
+    yield
+    require_every_line(source, n_records, sum(map(engine.count, results)))
+
+
+@contextmanager
+def _reading(path: Path, source: Source) -> Iterator[None]:
+    """Blame the files if they cannot be read to their end."""
+    try:
+        yield
+    except OutOfSpace:
+        raise
+    except EngineFailed:
+        raise BadInput(
+            f"{path} breaks off or is not {source.dialect.upper()}: DuckDB could not read it to "
+            "its end. Check that every file is whole (gzip -t) and is what its suffix says."
+        ) from None
+
+
+def _refuse_line(found: pa.Table, source: Source, problem: str) -> None:
+    """Raise BadInput if a line was found, and say where it is, not what it holds."""
+    for line in found.to_pylist():
+        raise BadInput(f"{source.files[line['file_id']]}, near line {line['line']}: {problem}")
+
+
+def judge_log(run: LogRun, suite: str = "raw_log") -> Verdict | None:
+    """Judge the log's metrics; raise GateRefused before anybody is charged."""
+    if not run.needs_the_log:
+        return None
+    with open_warehouse(run.home.warehouse(run.release_id)) as engine:
+        metrics = engine.fetch("log_metrics")
+    limits = {
+        "max_bad_row_share": run.request.max_bad_row_share,
+        "max_outside_epoch_share": run.request.max_outside_epoch_share,
+        "max_alike_id_share": 1.0 if run.request.exact_ids else 0.0,
+    }
+    record_judgement(run, suite, limits)  # before anybody knows the verdict
+    verdict = judge(suite, metrics, limits)
+    write_quality(run, suite, metrics.to_pylist()[0], verdict)
+    if not verdict.passed:
+        raise GateRefused(f"{verdict.refusal()} Nobody was charged.")
+    return verdict
+
+
+def write_quality(run: LogRun, name: str, metrics: dict[str, object], verdict: Verdict) -> Path:
+    """Keep what a gate saw and said, in the private zone."""
+    path = run.home.quality / run.release_id / f"{name}.json"
+    text = json.dumps(
+        {
+            "metrics": metrics,
+            "passed": verdict.passed,
+            "results": [asdict(result) for result in verdict.results],
+        },
+        indent=2,
+        default=str,
+    )
+    write_whole(path, text.encode() + b"\n", mode=0o600)
+    return path

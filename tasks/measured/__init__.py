@@ -1,0 +1,1 @@
+"""Measurements: drawn once, stored, read ever after, and what is computed from them."""

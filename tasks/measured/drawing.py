@@ -1,0 +1,129 @@
+"""Draw once, store, and return what was stored ever after.
+
+The order is the promise: the ledger says that a draw starts, then a witness beside the measurements
+says so too, then the noise is drawn, then the measurement is durable, then the ledger says that it
+is there. Whatever dies in between, nothing
+is drawn twice for one charge.
+"""
+
+import hashlib
+import secrets
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hybriddp.accounting.event import Event, to_json
+from tasks.budget.policy import Charge
+from tasks.budget.window import may_start
+from tasks.ledger.ledger import LedgerCorrupt, LedgerMoved
+from tasks.ledger.rules import Kind
+from tasks.ledger.witnesses import verified_head, write_witness
+from tasks.measured.stored import load_measurement, measurement_path
+from tasks.release.refusals import BudgetRefused
+from tasks.release.run import Release
+from tasks.store.home import write_whole
+
+T = TypeVar("T")
+
+
+def draw_once(
+    run: Release, group: str, event: Event, count: Callable[[], T], draw: Callable[[T], pa.Table]
+) -> pa.Table:
+    """Return the stored measurement of a group; make and store it if the ledger has none.
+
+    Args:
+        count: Reads private data. It runs before the draw starts, so that it may fail for free.
+        draw: Adds the noise to what `count` returned.
+    """
+    drawn = draw_together(run, {group: event}, count, lambda counted: {group: draw(counted)})
+    return drawn[group]
+
+
+def draw_together(
+    run: Release,
+    events: Mapping[str, Event],
+    count: Callable[[], T],
+    draw: Callable[[T], Mapping[str, pa.Table]],
+) -> dict[str, pa.Table]:
+    """Do the same for groups that are measured in turns: all of them or none."""
+    state = run.state
+    if all(state.has(Kind.DRAWN, group) for group in events):
+        return {group: load_measurement(run, group) for group in events}
+    verified_head(run.home)
+    for group, event in events.items():
+        _require_unburnt(run, group)
+        _require_reserved(run, group, event)
+        _require_undrawn(run, group)
+        may_start(run, group)
+    counted = count()
+    for group, event in events.items():
+        _start(run, group, event)
+    files = {group: _to_bytes(table) for group, table in draw(counted).items()}
+    for group, data in files.items():
+        write_whole(measurement_path(run, group), data)
+    for group, data in files.items():
+        name, digest = measurement_path(run, group).name, hashlib.sha256(data).hexdigest()
+        stored = {"file": name, "sha256": digest}
+        run.ledger.append(Kind.DRAWN, run.release_id, run.attempt, stored, draw=group)
+    return {group: load_measurement(run, group) for group in events}
+
+
+def _start(run: Release, group: str, event: Event) -> None:
+    """Put on record that a draw starts: in the ledger, then in a witness beside it."""
+    # The token makes this start ours alone: a second process that writes the same step has
+    # another token, and is refused instead of drawing too.
+    start = {"event": to_json(event), "token": secrets.token_hex(16)}
+    while True:
+        try:
+            row = run.ledger.append(
+                Kind.DRAW_STARTED,
+                run.release_id,
+                run.attempt,
+                start,
+                draw=group,
+                recheck=may_start(run, group),
+            )
+        except LedgerMoved:
+            continue
+        break
+    write_witness(run.folder, row)
+
+
+def _require_unburnt(run: Release, group: str) -> None:
+    if group in run.state.burnt_draws:
+        raise BudgetRefused(
+            f"release {run.release_id}, attempt {run.attempt}: the draw from {group} was started "
+            "and never finished. It is spent; pay for a new attempt with --new-attempt."
+        )
+
+
+def _require_reserved(run: Release, group: str, event: Event) -> None:
+    terms, asked = run.reservation["groups"][group], Charge.of(event.budget)
+    if asked.epsilon > terms["epsilon_nano"] or asked.delta > terms["delta_atto"]:
+        raise BudgetRefused(
+            f"the draw from {group} asks for {asked}, which was not reserved; nothing was drawn."
+        )
+
+
+def _require_undrawn(run: Release, group: str) -> None:
+    """Refuse to draw on a ledger that has forgotten this very draw."""
+    path = measurement_path(run, group)
+    if path.exists():
+        raise LedgerCorrupt(
+            f"{path} was drawn, and the ledger does not know it: it was restored from a backup "
+            "that has forgotten spending. Restore a newer one."
+        )
+
+
+def _to_bytes(table: pa.Table) -> bytes:
+    """Return a measurement's file, with salt, so that its hash says nothing about what is in it.
+
+    The hash stands in the manifest and in the ledger's export. Without salt, whoever knows most
+    of a measurement could try what is missing, such as a blocked text, until the hash fits.
+    """
+    salted = table.replace_schema_metadata({"salt": secrets.token_hex(32)})
+    sink = pa.BufferOutputStream()
+    pq.write_table(salted, sink)
+    return bytes(sink.getvalue())

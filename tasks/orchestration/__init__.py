@@ -1,0 +1,1 @@
+"""The steps of a release as Prefect's tasks, and how a run that fails says why."""

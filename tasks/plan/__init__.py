@@ -1,0 +1,1 @@
+"""Plan a release before anything is spent."""

@@ -1,0 +1,189 @@
+"""Where a plan's prior comes from: a synthetic profile, or a list that is already published.
+
+A published folder is read as any consumer reads it. Nothing private is needed, and no log.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from hybriddp.errors import HybridDPError
+from hybriddp.params import HIGH_UTILITY, BlenderParams
+from hybriddp.planning.calibration import prior_of_release
+from hybriddp.planning.populations import study_rng
+from hybriddp.planning.prior import Prior, shares_of
+from hybriddp.planning.profiles import POPULATIONS
+from hybriddp.planning.setting import Setting
+from tasks.log.raw.files import BadInput
+from tasks.products.head_list.prices import read_params
+from tasks.publish.notices import refuse_if_taken_down
+from tasks.publish.shelf import list_rows, newest_folder
+from tasks.store.reading import MAX_TABLE_BYTES, Unreadable, is_text, parse_json, read_file
+from tasks.verify.form import exact_number, fields, keyed, name, number, scalar, size, whole
+
+# The draw of a profile's urls: any other would do.
+_PROFILE_SEED = 1
+_READ = ("head_list.jsonl", "trends.jsonl")
+_USUAL_OPTIN = Fraction(1, 20)
+# A list that was made with less holds nothing but noise, and rehearsing it takes minutes.
+_LEAST_EPSILON = Fraction(1, 100)
+# Probabilities are rounded when they are published.
+_ROUNDING = 1e-3
+# What numbers raise that no release has.
+_NONSENSE = (ArithmeticError, LookupError, MemoryError, TypeError, ValueError)
+# The fields that a plan reads; `hybriddp verify` judges all of them.
+_USED = fields(
+    {
+        "release_id": name,
+        "epoch": name,
+        "blocked_queries": size,
+        "rows": fields({"trends": size}, size),
+        "masses": fields({"query_wildcards": keyed(is_text, number, 10_000)}, number),
+        "guarantees": keyed(name, fields({"people": size}, scalar), 20),
+        "parameters": fields(
+            {"epsilon": exact_number, "delta": exact_number, "rotation": whole(1, 10_000)}, scalar
+        ),
+    },
+    others=lambda _: True,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PriorSource:
+    """A prior, what to say about it, and what a plan takes over where nothing else is asked."""
+
+    prior: Prior
+    words: str
+    assumptions: tuple[str, ...]
+    params: BlenderParams
+    n_users: int
+    optin_fraction: Fraction
+    rotation: int
+
+
+def from_profile(kind: str) -> PriorSource:
+    """Return a synthetic profile, with the usual parameters."""
+    population = POPULATIONS[kind](rng=study_rng(_PROFILE_SEED))
+    return PriorSource(
+        Prior.of_population(population),
+        f"the synthetic profile {kind}",
+        (
+            f"Searches are distributed as in the synthetic profile {kind}: the published head of "
+            "that log, a power-law tail, and url shares that are made up.",
+        ),
+        BlenderParams(strategy=HIGH_UTILITY),
+        population.n_users,
+        _USUAL_OPTIN,
+        1,
+    )
+
+
+def from_published(folder: Path, distinct_clicks: float = 1.0) -> PriorSource:
+    """Return what a published list suggests, with its own parameters and people."""
+    folder = newest_folder(folder)
+    manifest = _manifest(folder)
+    try:
+        return _source(folder, manifest, distinct_clicks)
+    except _NONSENSE as error:
+        raise BadInput(
+            f"{folder} says something that no head list says ({type(error).__name__}), so nothing "
+            "can be planned from it; `hybriddp verify` says more."
+        ) from None
+
+
+def _source(folder: Path, manifest: dict[str, Any], distinct_clicks: float) -> PriorSource:
+    queries, shares = _queries(folder, manifest)
+    if not queries:
+        raise BadInput(
+            f"{folder} lists no query whose interval excludes 0, so it says nothing about the "
+            "next release; plan with --log-profile."
+        )
+    params, people, rotation = _terms(folder, manifest)
+    n_serving = sum(people.values())
+    optin_fraction = Fraction(n_serving - people.get("C", 0), max(n_serving, 1))
+    setting = Setting(params, n_serving, optin_fraction, 1, distinct_clicks)
+    prior, slope = prior_of_release(
+        f"release {manifest['release_id']}",
+        queries,
+        shares,
+        setting=setting,
+        n_listed=manifest["rows"]["trends"] + manifest["blocked_queries"],
+    )
+    return PriorSource(
+        prior,
+        f"the published list {manifest['release_id']} of {manifest['epoch']}",
+        (
+            f"The next log resembles the published list: its {len(queries)} queries whose interval "
+            f"excludes 0 as they stand, then a tail that falls as rank^-{slope:.2f}, which "
+            f"explains how many were found; {prior.dust:.0%} of all searches are too rare to "
+            "matter.",
+            "Opt-in people and clients are as many as then, unless given.",
+        ),
+        params,
+        n_serving * rotation,
+        optin_fraction,
+        rotation,
+    )
+
+
+def _terms(folder: Path, manifest: dict[str, Any]) -> tuple[BlenderParams, dict[str, int], int]:
+    """Return the release's parameters, its groups' sizes, and its rotation."""
+    people = {group: terms["people"] for group, terms in manifest["guarantees"].items()}
+    try:
+        params = read_params(manifest["parameters"])
+    except (HybridDPError, TypeError):
+        raise BadInput(f"{folder} has a manifest that this version cannot read.") from None
+    if params.budget.epsilon < _LEAST_EPSILON:
+        raise BadInput(
+            f"{folder} was made with an epsilon below {_LEAST_EPSILON}, so it says nothing about "
+            "the next release; plan with --log-profile."
+        )
+    return params, people, manifest["parameters"]["rotation"]
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    refuse_if_taken_down(folder)
+    try:
+        manifest: dict[str, Any] = parse_json(read_file(folder, "manifest.json"), "manifest.json")
+    except Unreadable as error:
+        raise BadInput(f"{folder} is not the folder of a release: {error}") from None
+    try:
+        signed = {name: manifest["files"][name]["sha256"] for name in _READ}
+    except (KeyError, TypeError):
+        raise BadInput(f"{folder} holds no head list; plan from one, or --log-profile.") from None
+    for file, digest in signed.items():
+        try:
+            data = read_file(folder, file, MAX_TABLE_BYTES)
+            is_same = hashlib.sha256(data).hexdigest() == digest
+        except Unreadable:
+            is_same = False
+        if not is_same:
+            raise BadInput(
+                f"{folder / file} is not the file that the manifest describes; "
+                "`hybriddp verify` says more."
+            )
+    if not _USED(manifest):
+        raise BadInput(f"{folder} has a manifest that this version cannot read.")
+    return manifest
+
+
+def _queries(folder: Path, manifest: dict[str, Any]) -> tuple[list[float], list[list[float]]]:
+    """Return the certain queries' probabilities, likeliest first, and their urls' shares."""
+    urls: dict[str, list[float]] = {}
+    for row in list_rows(folder, "head_list"):
+        urls.setdefault(row["query"], []).append(row["probability"])
+    wildcards = manifest["masses"]["query_wildcards"]
+    rows = [row for row in list_rows(folder, "trends") if row["ci_low"] > 0]
+    rows.sort(key=lambda row: -row["probability"])
+    total = sum(row["probability"] for row in rows)
+    if total > 1 + _ROUNDING:
+        raise BadInput(
+            f"{folder} lists queries whose probabilities are more than 1 together, as no list "
+            "does; `hybriddp verify` says more."
+        )
+    shares = [
+        shares_of(urls.get(row["query"], []), wildcards.get(row["query"], 0.0)) for row in rows
+    ]
+    return [row["probability"] / max(total, 1.0) for row in rows], shares

@@ -1,0 +1,1 @@
+"""Products: what each publishes, and what all of them share."""

@@ -1,0 +1,26 @@
+"""The clusters that people's points form, by hybrid k-means."""
+
+from tasks.products.product import Group, Later, Product
+
+KMEANS = "kmeans"
+# Opt-in people's points, and what clients answer about theirs.
+POINTS, ANSWERS = "points", "answers"
+
+CLUSTERS = Product(
+    name="kmeans",
+    help="Publish the clusters that people's points form; run it again to get them for free.",
+    strategies=(KMEANS,),
+    people=(
+        (Group(POINTS, "opt-in people", "cluster_sums.parquet"),),
+        (Group(ANSWERS, "clients", "cluster_reports.parquet", is_client=True),),
+    ),
+    event_modules=("hybriddp.kmeans.events",),
+    has_lists=False,
+    suites=("raw_numbers", "clusters"),
+    checking_part=Later("tasks.products.clusters.verify"),
+    making_part=Later("tasks.products.clusters.product"),
+    settings_part=Later("tasks.products.clusters.request", "ClusterSettings"),
+    request_part=Later("tasks.products.clusters.request", "KMeansRequest"),
+    working_part=Later("tasks.products.clusters.steps"),
+    summary_part=Later("tasks.products.clusters.summary", "summary"),
+)

@@ -1,0 +1,98 @@
+"""Are published clusters what their measurements give? From public facts alone."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from hybriddp.errors import HybridDPError
+from tasks.products.clusters import ANSWERS, POINTS
+from tasks.products.clusters.estimates import find_clusters
+from tasks.products.clusters.label import write_label
+from tasks.products.clusters.prices import cluster_prices
+from tasks.products.clusters.product import (
+    SCHEMAS,
+    WORDS,
+    build_tables,
+    describe,
+    judged_facts,
+)
+from tasks.products.files import files_of
+from tasks.products.numbers.label import RULES
+from tasks.verify.checks import VerificationFailed, require_prices
+from tasks.verify.form import (
+    Form,
+    exact_number,
+    fields,
+    keyed,
+    listed,
+    name,
+    named,
+    one_of,
+    short,
+    whole,
+)
+from tasks.verify.manifest import Words
+
+FIELDS: dict[str, Form] = {"noise": keyed(name, short, 10), "decimals": whole(0, 12)}
+_POINT = fields({"column": named, "per_person": one_of(*RULES), "upper": exact_number})
+PARAMETERS: dict[str, Form] = {
+    "points": lambda points: listed(_POINT, 16)(points) and len(points) > 0,
+    "grid": whole(1, 2**20),
+    "n_clusters": whole(1, 100),
+    "n_iterations": whole(1, 50),
+    "debias": one_of(True, False),
+}
+
+
+def schemas(manifest: Mapping[str, Any]) -> dict[str, pa.Schema]:
+    """Return the columns of every published table."""
+    return SCHEMAS
+
+
+def groups(manifest: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the groups that have a measurement."""
+    return tuple(cluster_prices(manifest["parameters"]))
+
+
+def check_promise(manifest: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> None:
+    """See that parameters, guarantees, noise and rows say one thing."""
+    parameters = manifest["parameters"]
+    try:
+        prices = cluster_prices(parameters)
+        described = describe(parameters)
+        facts = judged_facts(parameters, tables, manifest["decimals"])
+    except (HybridDPError, KeyError, TypeError, ValueError):
+        raise VerificationFailed("parameters and guarantees are not those of clusters.") from None
+    require_prices(manifest, prices)
+    if described != manifest["noise"]:
+        raise VerificationFailed("the noise is not the one that keeps the promise.")
+    if facts["n_missing"] or facts["n_impossible"] or not facts["order_is_fixed"]:
+        raise VerificationFailed("the tables hold a row that no measurement gives.")
+
+
+def words(manifest: Mapping[str, Any]) -> Words:
+    """Return what is said of each group."""
+    return {group: WORDS[group] for group in groups(manifest)}
+
+
+def label(manifest: Mapping[str, Any]) -> str:
+    """Write the label again."""
+    return write_label(manifest)
+
+
+def recomputed_files(
+    manifest: Mapping[str, Any], tables: Mapping[str, pa.Table], measured: Mapping[str, pa.Table]
+) -> dict[str, bytes]:
+    """Walk from the first centres to the last ones again."""
+    parameters, decimals = manifest["parameters"], manifest["decimals"]
+    # Every client answers once in each iteration, and counts for a whole grid.
+    answers = parameters["n_iterations"] * parameters["grid"]
+    if sum(measured[ANSWERS]["count"].to_pylist()) != answers * _people(manifest, ANSWERS):
+        raise VerificationFailed("the guarantees speak of other clients than have answered.")
+    found = find_clusters(parameters, measured, _people(manifest, POINTS))
+    return files_of(build_tables(parameters, found, decimals), decimals)
+
+
+def _people(manifest: Mapping[str, Any], group: str) -> int:
+    return int(manifest["guarantees"][group]["people"])

@@ -1,0 +1,29 @@
+"""The head of a search log, by BLENDER."""
+
+from hybriddp.params import HIGH_UTILITY, PAPER
+from tasks.products.product import Group, Later, Product
+
+# Who finds the list, who measures it, and who reports on it; nobody is in two of them.
+HEADLIST, HISTOGRAM, CLIENTS = "S", "T", "C"
+
+HEAD_LIST = Product(
+    name="release",
+    help="Publish the head of a search log; run it again to go on, or to get the same list for "
+    "free.",
+    strategies=(HIGH_UTILITY, PAPER),
+    people=(
+        (Group(HEADLIST, "finding the list", "head_list_draw.parquet"),),
+        (Group(HISTOGRAM, "measuring it", "optin_histogram.parquet"),),
+        (Group(CLIENTS, "clients", "client_reports.parquet", is_client=True),),
+    ),
+    event_modules=("hybriddp.blender.events", "hybriddp.randomizers.events"),
+    has_lists=True,
+    suites=("raw_log", "head_list", "trends", "release"),
+    checking_part=Later("tasks.products.head_list.verify"),
+    making_part=Later("tasks.products.head_list.product"),
+    settings_part=Later("tasks.products.head_list.request", "PublishSettings"),
+    request_part=Later("tasks.products.head_list.request", "ReleaseRequest"),
+    working_part=Later("tasks.products.head_list.steps"),
+    summary_part=Later("tasks.products.head_list.summary", "summary"),
+    decisions={"listed": "left_out.json"},
+)

@@ -1,0 +1,1 @@
+"""From a head list's measurements to its tables."""

@@ -1,0 +1,172 @@
+"""The steps after the draws: each reads what earlier ones wrote, and writes its own files.
+
+What is published is what the last of them wrote.
+"""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from hybriddp.blender.estimation.crosscheck import CrossCheck
+from hybriddp.blender.estimation.estimates import Estimate, IntervalEstimate
+from hybriddp.blender.estimation.levels import Bounded, Levels, Sides
+from hybriddp.blender.estimation.pipeline import Strategy, strategy_of
+from tasks.ledger.rules import Kind
+from tasks.measured.derived import NotDerived, read_derived, write_derived
+from tasks.measured.stored import load_measurement
+from tasks.products.head_list import CLIENTS, HEADLIST
+from tasks.products.head_list.estimation.listing import Listing, Measured
+from tasks.products.head_list.measuring.left_out import left_out
+from tasks.products.head_list.measuring.left_out_file import without
+from tasks.products.head_list.run import params_of
+from tasks.release.run import Release
+
+Cells = list[tuple[str | None, str | None]]
+
+
+def measured_of(release: Release) -> Measured:
+    """Read the measurements that are there, without the queries that are left out."""
+    state = release.state
+    drawn = [group for group in release.groups if state.has(Kind.DRAWN, group)]
+    tables = {group: load_measurement(release, group) for group in drawn}
+    tables[HEADLIST] = without(tables[HEADLIST], left_out(release))
+    sizes = {group: release.group_size(group) for group in release.groups if group != CLIENTS}
+    return Measured.of(params_of(release), sizes, tables)
+
+
+def published_listing(release: Release) -> Listing:
+    """Return the list as clients know it."""
+    return measured_of(release).listing(params_of(release))
+
+
+def trim_head_list(release: Release) -> Listing:
+    """Keep the likeliest queries; write the list that clients report on."""
+    listing = published_listing(release)
+    frame = pl.from_arrow(listing.table())
+    assert isinstance(frame, pl.DataFrame)
+    write_derived(release, "head_list", frame, of=[g for g in release.groups if g != CLIENTS])
+    return listing
+
+
+def denoise_reports(release: Release) -> None:
+    """Write what the clients say, and what the opt-in groups say."""
+    strategy, measured, listing = _begin(release)
+    sides = strategy.denoise(params_of(release), listing.head_list, measured.draws)
+    _write(release, "client", listing, sides.clients)
+    _write(release, "optin", listing, sides.optin)
+
+
+def blend_estimates(release: Release) -> None:
+    """Write what all groups say together."""
+    strategy, measured, listing = _begin(release)
+    blended = strategy.blend(
+        params_of(release), listing.head_list, measured.draws, _read_sides(release)
+    )
+    _write(release, "blended", listing, blended)
+
+
+def project_estimates(release: Release) -> None:
+    """Write the nearest distributions."""
+    strategy, _, listing = _begin(release)
+    projected = strategy.project(listing.head_list, _read(release, "blended"))
+    _write(release, "projected", listing, projected)
+
+
+def estimate_intervals(release: Release) -> None:
+    """Write the distributions with their intervals."""
+    strategy, _, listing = _begin(release)
+    bounded = strategy.bound(_read(release, "blended"), _read(release, "projected"))
+    _write(release, "published", listing, bounded)
+
+
+def check_groups_agree(release: Release) -> CrossCheck:
+    """Write how far the opt-in groups and the clients are apart."""
+    strategy, measured, listing = _begin(release)
+    sides, blended = _read_sides(release), _read(release, "blended")
+    check = strategy.check(params_of(release), listing.head_list, measured.draws, sides, blended)
+    frame = pl.DataFrame(
+        {
+            "query": pl.Series(listing.record_queries, dtype=pl.String),
+            "url": pl.Series(listing.record_urls, dtype=pl.String),
+            "z": check.z,
+            "p_value": check.p_values,
+            "is_suspicious": check.is_suspicious,
+        }
+    )
+    write_derived(release, "cross_check", frame)
+    summary = {"n_records": [check.n_records], "chi_square": [check.chi_square],
+               "p_value": [check.p_value]}  # fmt: skip
+    write_derived(release, "cross_check_summary", pl.DataFrame(summary))
+    return check
+
+
+ESTIMATION = (
+    denoise_reports, blend_estimates, project_estimates, estimate_intervals, check_groups_agree,
+)  # fmt: skip
+
+
+def estimated(release: Release) -> tuple[Listing, Bounded, CrossCheck]:
+    """Return what the steps wrote; do them if they have not, as where an old release is shown."""
+    try:
+        return _estimated(release)
+    except NotDerived:
+        for step in ESTIMATION:
+            step(release)
+        return _estimated(release)
+
+
+def _estimated(release: Release) -> tuple[Listing, Bounded, CrossCheck]:
+    published = _read(release, "published")
+    records, queries = published.records, published.queries
+    assert isinstance(records, IntervalEstimate)
+    assert isinstance(queries, IntervalEstimate)
+    by_record = read_derived(release, "cross_check")
+    summary = read_derived(release, "cross_check_summary").row(0, named=True)
+    check = CrossCheck(
+        by_record["z"].to_numpy(),
+        by_record["p_value"].to_numpy(),
+        by_record["is_suspicious"].to_numpy(),
+        **{name: summary[name] for name in ("chi_square", "n_records", "p_value")},
+    )
+    return published_listing(release), Bounded(records, queries), check
+
+
+def _begin(release: Release) -> tuple[Strategy, Measured, Listing]:
+    measured = measured_of(release)
+    return strategy_of(params_of(release)), measured, measured.listing(params_of(release))
+
+
+def _write(release: Release, name: str, listing: Listing, levels: Levels | Bounded) -> None:
+    write_derived(release, f"{name}_records", _frame(listing.cells, levels.records))
+    queries: Cells = [(query, None) for query in listing.listed_queries]
+    write_derived(release, f"{name}_queries", _frame([*queries, (None, None)], levels.queries))
+
+
+def _read_sides(release: Release) -> Sides:
+    return Sides(_read(release, "optin"), _read(release, "client"))
+
+
+def _read(release: Release, name: str) -> Levels:
+    records, queries = (
+        _estimate(read_derived(release, f"{name}_{level}")) for level in ("records", "queries")
+    )
+    return Levels(records, queries)
+
+
+def _frame(cells: Cells, estimate: Estimate) -> pl.DataFrame:
+    columns: dict[str, Any] = {
+        "query": pl.Series([query for query, _ in cells], dtype=pl.String),
+        "url": pl.Series([url for _, url in cells], dtype=pl.String),
+        "probability": estimate.values,
+        "variance": estimate.variances,
+    }
+    if isinstance(estimate, IntervalEstimate):
+        columns |= {"ci_low": estimate.low, "ci_high": estimate.high}
+    return pl.DataFrame(columns)
+
+
+def _estimate(frame: pl.DataFrame) -> Estimate:
+    names = ["probability", "variance", *(["ci_low", "ci_high"] if "ci_low" in frame else [])]
+    columns = [np.asarray(frame[name].to_numpy()) for name in names]
+    return IntervalEstimate(*columns) if len(columns) > 2 else Estimate(*columns)

@@ -1,0 +1,96 @@
+"""The privacy label of a head list, in plain words, made from its manifest alone."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from hybriddp.params import BlenderParams
+from tasks.budget.policy import DELTA_UNITS, EPSILON_UNITS
+from tasks.products.head_list import CLIENTS, HEAD_LIST, HEADLIST, HISTOGRAM
+from tasks.products.label import lifetime_promise, limits_of_the_promise, number_of
+from tasks.products.label_people import epoch_promise, membership_limits
+from tasks.verify.manifest import Words, words_of
+
+if TYPE_CHECKING:
+    from hybriddp.blender.estimation.crosscheck import CrossCheck
+
+_TRUSTS = {
+    HEADLIST: "the curator",
+    HISTOGRAM: "the curator",
+    CLIENTS: "their own device",
+}
+_ROLES = {HEADLIST: "found the list", HISTOGRAM: "measured it", CLIENTS: "reported on it"}
+
+
+def write_label(facts: Mapping[str, Any], params: BlenderParams) -> str:
+    """Return the label as Markdown; `facts` is the manifest before its files are known."""
+    groups = facts["guarantees"]
+    rows = "\n".join(
+        f"| {terms['people']:,} people, who {terms['role']} | {terms['trusts']} | "
+        f"{number_of(terms['epsilon_nano'], EPSILON_UNITS)} | "
+        f"{number_of(terms['delta_atto'], DELTA_UNITS)} |"
+        for terms in (groups[group] for group in HEAD_LIST.in_order(groups))
+    )
+    sections = [
+        f"# Privacy label: {facts['product']}, {facts['locale']}, {facts['epoch']}",
+        f"This list names {facts['rows']['head_list']} records of {facts['rows']['trends']} "
+        "popular queries and estimates how likely each is. It was made from people's searches "
+        "with noise, so that it says nearly the same whether or not any one person searched for "
+        "what they did.",
+        "| group | who saw their searches | epsilon | delta |\n|---|---|---|---|\n" + rows,
+        "**What the numbers mean.** Whatever one person had searched for instead, no list would "
+        "have become more than e^epsilon times as likely, but for a chance of delta. The promise "
+        f"compares {facts['guarantees']['S']['neighbours']}.",
+        _membership(facts["parameters"]),
+        *epoch_promise(facts["parameters"]),
+        lifetime_promise(facts["cap"]),
+        limits_of_the_promise("what a person searched for", "search"),
+        f"**Intervals** are {facts['interval_method']}; they cover the probability in the whole "
+        "population, one at a time, and ranks among the listed likewise.",
+        _agreement(facts["cross_check"]),
+        *(f"**Note.** {note}" for note in params.notes),
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def _agreement(check: Mapping[str, Any]) -> str:
+    return (
+        "**Cross-check.** Opt-in people and clients were asked independently; that they differ as "
+        f"much as they do has p = {check['p_value']} over {check['records']} records, of which "
+        f"{check['suspicious_records']} look suspicious."
+    )
+
+
+def _membership(parameters: Mapping[str, Any]) -> str:
+    sentences = membership_limits(parameters)
+    if parameters["clients"] == "simulate":
+        sentences.append(
+            "The clients were simulated: their searches were in the curator's log, and they "
+            "trusted the curator to run the program that their devices would have run."
+        )
+    else:
+        sentences.append(
+            "The clients' devices sent noisy reports only; nobody saw their searches. Devices of "
+            "opt-in people stay silent, so that nobody is counted on both sides, and count the "
+            "curator's cap as spent; this rests on the device software, and on people who tell "
+            "their device before they opt in."
+        )
+        if parameters["optin"] == "everybody in the log":
+            sentences.append("Everybody in the log opted in, as the curator states.")
+    return "**Who took part.** " + " ".join(sentences)
+
+
+def describe_check(check: "CrossCheck") -> dict[str, Any]:
+    """Return the cross-check in numbers that print the same everywhere."""
+    return {
+        "records": check.n_records,
+        "chi_square": f"{check.chi_square:.3g}",
+        "p_value": f"{check.p_value:.3g}",
+        "suspicious_records": int(check.is_suspicious.sum()),
+    }
+
+
+def head_list_words(parameters: Mapping[str, Any]) -> Words:
+    """Return what is said of each group of a head list."""
+    simulated = parameters["clients"] == "simulate"
+    trusts = _TRUSTS | ({CLIENTS: "the curator (simulated)"} if simulated else {})
+    return words_of(_ROLES, trusts)

@@ -1,0 +1,109 @@
+"""Which queries are left out before devices are asked: decided once, before they are named to them.
+
+The decision is a row of the ledger. Its file lies beside the measurements, for auditors; its digest
+is in the manifest, and salted: without the salt anybody could test a guessed query against it.
+"""
+
+import hashlib
+import secrets
+from collections.abc import Collection
+from typing import Any
+
+from hybriddp.device.package import canonical_json
+from tasks.gates.blocklist import read_blocklist
+from tasks.ledger.ledger import IllegalStep
+from tasks.ledger.rules import Entry, Kind
+from tasks.ledger.witnesses import write_witness
+from tasks.log.raw.files import BadInput
+from tasks.measured.stored import load_measurement
+from tasks.products.head_list import HEADLIST
+from tasks.products.head_list.measuring.left_out_file import LEFT_OUT_FILE, LISTED, without
+from tasks.products.head_list.run import HeadListRun
+from tasks.release.run import Release, collection_id
+from tasks.store.home import write_whole
+
+_SALT_BYTES = 32
+
+
+def left_out(release: Release) -> frozenset[str]:
+    """Return the queries that S named and that devices are not asked about."""
+    row = release.state.find(Kind.LISTED)
+    return frozenset(row.payload["left_out"]) if row else frozenset()
+
+
+def digest_of(release: Release) -> dict[str, str]:
+    """Return the decision as a manifest names it, if one was made."""
+    row = release.state.find(Kind.LISTED)
+    return {LISTED: hashlib.sha256(file_of(row)).hexdigest()} if row else {}
+
+
+def file_of(row: Entry) -> bytes:
+    """Return the file of a decision."""
+    return canonical_json({name: row.payload[name] for name in ("left_out", "salt")})
+
+
+def is_settled(run: HeadListRun) -> bool:
+    """Whether nothing is left to decide: no devices, decided, or drawn before version 0.2."""
+    if not run.has_devices or run.state.has(Kind.LISTED):
+        return True
+    drawn = [group for group in run.groups if run.state.has(Kind.DRAW_STARTED, group)]
+    return drawn != [HEADLIST] or run.home.collection(collection_id(run)).exists()
+
+
+def blocked_now(run: HeadListRun) -> list[str]:
+    """Return the queries that S named and that the operator's blocklist holds."""
+    named = load_measurement(run, HEADLIST)["query"].to_pylist()
+    return sorted(read_blocklist(run.request.blocklist) & set(named))
+
+
+def list_to_sign_off(run: HeadListRun, blocked: Collection[str]) -> list[dict[str, Any]]:
+    """Return what S named, without what is blocked: all that devices may come to see."""
+    listed = without(load_measurement(run, HEADLIST), blocked)
+    # Strategy `paper` keeps no counts of S; then the order is that of the texts.
+    return sorted(listed.to_pylist(), key=lambda row: -row.get("noisy_count", 0))
+
+
+def seal_list(run: HeadListRun, blocked: Collection[str], *, is_signed_off: bool) -> None:
+    """Fix which queries are left out; whoever comes second finds what was fixed."""
+    decision = {
+        "left_out": sorted(blocked),
+        "salt": secrets.token_hex(_SALT_BYTES),
+        "signed_off": is_signed_off,
+    }
+    try:
+        run.ledger.append(Kind.LISTED, run.release_id, run.attempt, decision)
+    except IllegalStep:
+        if not run.state.has(Kind.LISTED):
+            raise
+    _write(run)
+
+
+def settle_list(run: HeadListRun) -> None:
+    """Decide by the blocklist alone, if nobody has to sign off and nothing was decided."""
+    if is_settled(run):
+        _write(run)
+        return
+    if run.request.sign_off:
+        raise BadInput(
+            f"the list of release {run.release_id} must be signed off before devices are asked "
+            "about it; run it in a terminal or as a deployed run. Nothing is lost."
+        )
+    seal_list(run, blocked_now(run), is_signed_off=False)
+
+
+def require_settled(run: HeadListRun) -> None:
+    """Refuse to measure or to publish a list of which nobody has decided what is left out."""
+    if not is_settled(run):
+        raise BadInput(
+            f"the list of release {run.release_id} was not settled; run the release from its start."
+        )
+
+
+def _write(run: HeadListRun) -> None:
+    row = run.state.find(Kind.LISTED)
+    if row is None:
+        return
+    write_witness(run.folder, row)
+    path = run.folder / LEFT_OUT_FILE
+    if not path.exists():
+        write_whole(path, file_of(row))

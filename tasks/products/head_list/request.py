@@ -1,0 +1,178 @@
+"""What an operator asks of a head list: one validated form for command line and Prefect's page."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from hybriddp.device.normalise import NORMALISATION
+from hybriddp.params import (
+    HIGH_UTILITY,
+    MAX_EPSILON,
+    MAX_RECORDS_OPTIN,
+    PAPER,
+    BlenderParams,
+    Budget,
+    exact,
+)
+from tasks.products.head_list import CLIENTS
+from tasks.products.head_list.prices import prices_of
+from tasks.products.request import Form, SearchRequest, Share, picked
+
+# Raise one whenever a mechanism's law or the meaning of a measurement changes: releases made by
+# different versions must not share an id.
+MECHANISM_VERSIONS = {PAPER: "blender-paper-1", HIGH_UTILITY: "blender-high-utility-1"}
+
+EVERYBODY = "everybody in the log"
+_OPTIN_FRACTION = 0.05
+
+
+class PublishSettings(Form):
+    """Post-processing settings: they can change without a new charge."""
+
+    decimals: int = Field(6, ge=2, le=12, description="Decimals of published probabilities.")
+    valid_days: int = Field(14, ge=1, le=3_650, description="Days until the list expires.")
+    max_bytes: int = Field(
+        5_000_000, ge=1, le=100_000_000, description="Largest list that browsers will load."
+    )
+    blocklist: Path | None = Field(
+        None, description="File of queries never to publish, one a line."
+    )
+    min_agreement: float = Field(
+        1e-6,
+        ge=0,
+        le=1,
+        description="Withhold if opt-in people and clients agree less (p-value); 0 never does.",
+    )
+
+
+class ReleaseRequest(SearchRequest, PublishSettings):
+    """One release of the head list of a search log."""
+
+    strategy: Literal["high-utility", "paper"] = Field(
+        "high-utility",
+        description="Ours, more exact at the same privacy; or BLENDER as published (JPC19).",
+    )
+    epsilon: float = Field(4.0, gt=0, le=MAX_EPSILON, description="Privacy loss of each person.")
+    delta: float = Field(1e-5, gt=0, lt=1, description="Chance that the promise may fail.")
+    max_head_size: int = Field(50, ge=1, le=10_000, description="Queries to publish at most.")
+    headlist_user_fraction: Annotated[float, Field(gt=0, le=1)] = Field(
+        0.95, description="Share of the opt-in people who find the list; the others measure it."
+    )
+    max_records_optin: Annotated[int, Field(ge=1, le=MAX_RECORDS_OPTIN)] | None = Field(
+        None, description="Records of an opt-in person, weighed as one; 5, or 1 with paper."
+    )
+    client_report: Literal["one-stage", "two-stage", "two-stage-exact"] | None = Field(
+        None, description="How clients report; one-stage, or two-stage with paper."
+    )
+    query_budget_fraction: Share = Field(
+        0.85, description="Two stages: share of a client's budget spent on the query."
+    )
+    max_records_client: int = Field(1, ge=1, le=100, description="Reports of each client.")
+    optin_fraction: Share | None = Field(
+        None, description="Share opted in by keyed hash if no roster or column says who; 0.05."
+    )
+    everybody_opted_in: bool = Field(
+        False, description="With devices: everybody in the log opted in, and nobody else is in it."
+    )
+    clients: Literal["simulate", "reports"] = Field(
+        "simulate", description="Simulate clients from the log, or take reports of real devices."
+    )
+    reports: Path | None = Field(None, description="Reports that devices sent: file or folder.")
+
+    max_bad_report_share: float = Field(
+        0.05, ge=0, le=1, description="More bad reports stop a release."
+    )
+
+    @model_validator(mode="after")
+    def _parameters_fit_together(self) -> "ReleaseRequest":
+        self.params()  # refuses what the mechanisms cannot keep
+        if self.reports is not None and self.clients != "reports":
+            raise ValueError("reports are given, so clients must be 'reports'")
+        self._opted_in_people_are_named_once()
+        return self
+
+    def _opted_in_people_are_named_once(self) -> None:
+        has_devices = self.clients == "reports"
+        if has_devices and self.optin_fraction is not None:
+            raise ValueError(
+                "optin_fraction picks opt-in people by a hash that their devices do not know; with "
+                "clients 'reports' leave it out, and name them by a roster or a column"
+            )
+        is_named = self.roster is not None or self.columns.optin is not None
+        if self.everybody_opted_in and (is_named or not has_devices):
+            raise ValueError(
+                "everybody_opted_in is for clients 'reports' without a roster or a column of "
+                "opt-in people; leave it out"
+            )
+
+    @property
+    def settings(self) -> PublishSettings:
+        """The settings of post-processing alone."""
+        return picked(self, PublishSettings)
+
+    def params(self) -> BlenderParams:
+        """Return the exact parameters of the mechanisms."""
+        return BlenderParams(
+            self.epsilon,
+            self.delta,
+            strategy=self.strategy,
+            max_head_size=self.max_head_size,
+            headlist_user_fraction=self.headlist_user_fraction,
+            query_budget_fraction=self.query_budget_fraction,
+            max_records_optin=self.max_records_optin,
+            max_records_client=self.max_records_client,
+            client_report=self.client_report,
+        )
+
+    def measurement_parameters(self) -> dict[str, Any]:
+        """Return everything that decides what is measured, as exact text."""
+        params = self.params()
+        # Strategy `paper` leaves no choice there, and its releases keep the ids that they had.
+        choices = {
+            "max_records_optin": params.max_records_optin,
+            "client_report": params.client_report,
+        }
+        return (choices if params.strategy == HIGH_UTILITY else {}) | {
+            "strategy": params.strategy,
+            "mechanism_version": MECHANISM_VERSIONS[params.strategy],
+            "normalisation": NORMALISATION,
+            "epsilon": str(params.budget.epsilon),
+            "delta": str(params.budget.delta),
+            "max_head_size": params.max_head_size,
+            "headlist_user_fraction": str(params.headlist_user_fraction),
+            "query_budget_fraction": str(params.query_budget_fraction),
+            "max_records_client": params.max_records_client,
+            "optin": self.optin_source,
+            "rotation": self.rotation,
+            "times": self.times,
+            "clients": self.clients,
+        }
+
+    def prices(self) -> Mapping[str, Budget]:
+        """Return what a member of each group pays; a person is in one group only."""
+        return prices_of(self.params())
+
+    @property
+    def groups_in_the_log(self) -> tuple[str, ...]:
+        """All, but for clients whose devices report: they keep their own accounts."""
+        is_simulated = self.clients == "simulate"
+        return tuple(group for group in self.prices() if group != CLIENTS or is_simulated)
+
+    @property
+    def optin_source(self) -> str:
+        """Who counts as opted in, in words that name no person."""
+        if self.roster is not None:
+            return "roster"
+        if self.columns.optin is not None:
+            return "column"
+        if self.clients == "reports":
+            return EVERYBODY
+        fraction = _OPTIN_FRACTION if self.optin_fraction is None else self.optin_fraction
+        return f"hash {exact(fraction, 'optin_fraction')}"
+
+    @property
+    def names_opted_in_people(self) -> bool:
+        """Whether somebody said who opted in; without devices a hash may pick them."""
+        return self.optin_source != EVERYBODY or self.everybody_opted_in

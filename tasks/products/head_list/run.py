@@ -1,0 +1,55 @@
+"""One run of a head list's release: which one it is, and whether devices report."""
+
+from dataclasses import dataclass
+
+from hybriddp.params import BlenderParams
+from tasks.ledger.rules import Kind
+from tasks.products.head_list import CLIENTS
+from tasks.products.head_list.prices import read_params
+from tasks.products.head_list.request import ReleaseRequest
+from tasks.release.refusals import BadInput
+from tasks.release.run import Release, SearchRun, find_attempt
+from tasks.store.home import Home
+
+
+def params_of(release: Release) -> BlenderParams:
+    """Return the exact parameters that were reserved."""
+    return read_params(release.reservation["parameters"])
+
+
+@dataclass(frozen=True)
+class HeadListRun(SearchRun):
+    """One run of a head list's release."""
+
+    request: ReleaseRequest
+
+    @property
+    def has_devices(self) -> bool:
+        """Whether real devices report; simulated clients need no package, so none is published."""
+        return self.request.clients == "reports"
+
+    @property
+    def is_collecting(self) -> bool:
+        """Whether reports of devices are awaited."""
+        return self.has_devices and not self.state.has(Kind.DRAWN, CLIENTS)
+
+
+def identify(request: ReleaseRequest, home: Home) -> HeadListRun:
+    """Find out which release of a head list this is."""
+    run = HeadListRun(home, *find_attempt(request, home), request)
+    _require_opted_in_people_named(run)
+    return run
+
+
+def _require_opted_in_people_named(run: HeadListRun) -> None:
+    """Refuse to take everybody in a log for opted in unless somebody says so.
+
+    What version 0.1.0 has charged in that way goes on to its end.
+    """
+    if run.request.names_opted_in_people or run.state.has(Kind.RESERVED):
+        return
+    raise BadInput(
+        "with reports of devices nobody knows who of the log opted in, and whose device may "
+        "report: name opt-in people by a roster (--roster) or a column (--columns optin=NAME), or "
+        "say that everybody in the log opted in (--everybody-opted-in). Nobody was charged."
+    )

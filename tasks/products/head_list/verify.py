@@ -1,0 +1,83 @@
+"""Is a published head list what its measurements give? From public facts alone."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from tasks.products.files import HEAD_LIST, TRENDS
+from tasks.products.head_list import HEADLIST
+from tasks.products.head_list.label import head_list_words, write_label
+from tasks.products.head_list.measuring.left_out_file import LISTED, without
+from tasks.products.head_list.prices import groups_of, prices_of, read_params
+from tasks.store.reading import is_text
+from tasks.verify.checks import require_prices
+from tasks.verify.form import Form, exact_number, fields, keyed, number, one_of, short, size, whole
+from tasks.verify.manifest import Words
+
+FIELDS: dict[str, Form] = {
+    "interval_method": short,
+    "cross_check": fields(
+        {"records": size, "chi_square": short, "p_value": short, "suspicious_records": size}
+    ),
+    "decimals": whole(0, 12),
+    "masses": fields(
+        {
+            "query_wildcards": keyed(is_text, number, 10_000),
+            "other_records": number,
+            "other_queries": number,
+        }
+    ),
+    "blocked_queries": size,
+}
+PARAMETERS: dict[str, Form] = {
+    "max_head_size": whole(1, 10_000),
+    "headlist_user_fraction": exact_number,
+    "query_budget_fraction": exact_number,
+    "max_records_client": whole(1, 1_000),
+    "clients": one_of("simulate", "reports"),
+}
+
+
+def schemas(manifest: Mapping[str, Any]) -> dict[str, pa.Schema]:
+    """Return the columns of every published table."""
+    return {"head_list": HEAD_LIST, "trends": TRENDS}
+
+
+def groups(manifest: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the groups whose measurements the list was made from."""
+    return groups_of(read_params(manifest["parameters"]))
+
+
+def check_promise(manifest: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> None:
+    """See that the guarantees are what the parameters cost."""
+    require_prices(manifest, prices_of(read_params(manifest["parameters"])))
+
+
+def words(manifest: Mapping[str, Any]) -> Words:
+    """Return what is said of each group."""
+    said = head_list_words(manifest["parameters"])
+    return {group: said[group] for group in groups(manifest)}
+
+
+def label(manifest: Mapping[str, Any]) -> str:
+    """Write the label again."""
+    return write_label(manifest, read_params(manifest["parameters"]))
+
+
+def decided(
+    measured: Mapping[str, pa.Table], decisions: Mapping[str, Any]
+) -> Mapping[str, pa.Table]:
+    """Return the measurements without the queries that devices were not asked about."""
+    left_out = decisions[LISTED]["left_out"]
+    return {**measured, HEADLIST: without(measured[HEADLIST], left_out)}
+
+
+def recomputed_files(
+    manifest: Mapping[str, Any], tables: Mapping[str, pa.Table], measured: Mapping[str, pa.Table]
+) -> dict[str, bytes]:
+    """Do the whole post-processing again; compare what is no file, return what is."""
+    # Consumers have no measurements, and estimating takes long to import.
+    from tasks.products.head_list.estimation.recompute import recomputed_files as again
+
+    return again(manifest, tables, measured)

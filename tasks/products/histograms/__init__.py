@@ -1,0 +1,28 @@
+"""Histograms of keywords, queries, pairs and clicks, by ZEALOUS."""
+
+from hybriddp.zealous.item_kinds import ITEM_KINDS
+from tasks.products.product import Group, Later, Product
+
+ZEALOUS = "zealous"
+
+HISTOGRAMS = Product(
+    name="zealous",
+    help="Publish which items of a log many people share; run it again to get the same for free.",
+    strategies=(ZEALOUS,),
+    # Whoever takes part is in every histogram that the release publishes.
+    people=(
+        tuple(
+            Group(kind, f"the histogram of {kind}", f"{kind}_histogram.parquet")
+            for kind in ITEM_KINDS
+        ),
+    ),
+    event_modules=("hybriddp.zealous.events",),
+    has_lists=True,
+    suites=("raw_log", "histograms"),
+    checking_part=Later("tasks.products.histograms.verify"),
+    making_part=Later("tasks.products.histograms.product"),
+    settings_part=Later("tasks.products.histograms.request", "HistogramSettings"),
+    request_part=Later("tasks.products.histograms.request", "ZealousRequest"),
+    working_part=Later("tasks.products.histograms.steps"),
+    summary_part=Later("tasks.products.histograms.summary", "summary"),
+)

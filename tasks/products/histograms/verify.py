@@ -1,0 +1,114 @@
+"""Are published histograms what their measurements give? From public facts alone."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from hybriddp.errors import HybridDPError
+from hybriddp.params import Budget
+from hybriddp.zealous.events import INDISTINGUISHABLE, PROBABILISTIC
+from hybriddp.zealous.item_kinds import ITEM_COLUMNS, ITEM_KINDS
+from tasks.products.files import files_of
+from tasks.products.histograms.label import write_label
+from tasks.products.histograms.prices import part_of
+from tasks.products.histograms.product import (
+    build_table,
+    count_column,
+    describe,
+    histogram_words,
+    schema_of,
+)
+from tasks.verify.checks import VerificationFailed, require_prices
+from tasks.verify.form import Form, fields, keyed, listed, one_of, short, size, whole
+from tasks.verify.manifest import Words
+
+FIELDS: dict[str, Form] = {
+    "histograms": keyed(
+        one_of(*ITEM_KINDS),
+        fields(
+            {
+                "noise_scale": short,
+                "first_threshold": size,
+                "threshold": size,
+                "margin_95": size,
+                "leak": short,
+            }
+        ),
+        len(ITEM_KINDS),
+    ),
+    "blocked_items": size,
+}
+_kinds = listed(one_of(*ITEM_KINDS), len(ITEM_KINDS))
+PARAMETERS: dict[str, Form] = {
+    "histograms": lambda kinds: _kinds(kinds) and 0 < len(kinds) == len(set(kinds)),
+    "relaxation": one_of(PROBABILISTIC, INDISTINGUISHABLE),
+    "items_per_user": whole(1, 1_000),
+}
+
+
+def schemas(manifest: Mapping[str, Any]) -> dict[str, pa.Schema]:
+    """Return the columns of every published table."""
+    return {kind: schema_of(kind, manifest["schema_version"]) for kind in groups(manifest)}
+
+
+def groups(manifest: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the histograms, each of which has a measurement of its own."""
+    return tuple(manifest["parameters"]["histograms"])
+
+
+def check_promise(manifest: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> None:
+    """See that parameters, guarantees, noise, thresholds and rows say one thing."""
+    parameters, guarantees = manifest["parameters"], manifest["guarantees"]
+    try:
+        whole = Budget(parameters["epsilon"], parameters["delta"])
+        part = part_of(whole, len(parameters["histograms"]))
+        described = describe(
+            parameters,
+            {kind: {**terms, "members": terms["people"]} for kind, terms in guarantees.items()},
+        )
+    except (HybridDPError, KeyError, TypeError, ValueError):
+        raise VerificationFailed("parameters and guarantees are not those of histograms.") from None
+    require_prices(manifest, dict.fromkeys(groups(manifest), part))
+    if described != manifest["histograms"]:
+        raise VerificationFailed("noise and thresholds are not those that keep the promise.")
+    for kind, terms in described.items():
+        counts = tables[kind][count_column(manifest["schema_version"])].to_pylist()
+        if min(counts, default=terms["threshold"] + 1) <= terms["threshold"]:
+            raise VerificationFailed(f"{kind}.parquet shows an item at or below its threshold.")
+
+
+def words(manifest: Mapping[str, Any]) -> Words:
+    """Return what is said of each histogram's people."""
+    return histogram_words(groups(manifest))
+
+
+def label(manifest: Mapping[str, Any]) -> str:
+    """Write the label again."""
+    return write_label(manifest)
+
+
+def recomputed_files(
+    manifest: Mapping[str, Any], tables: Mapping[str, pa.Table], measured: Mapping[str, pa.Table]
+) -> dict[str, bytes]:
+    """Build the histograms again, without what was blocked; compare what is no file."""
+    blocked, version = _missing_texts(tables, measured), manifest["schema_version"]
+    again = {kind: build_table(kind, table, blocked, version) for kind, table in measured.items()}
+    n_measured = sum(table.num_rows for table in measured.values())
+    n_blocked = n_measured - sum(table.num_rows for table in again.values())
+    if n_blocked != manifest["blocked_items"]:
+        raise VerificationFailed("items are missing beyond those that were blocked.")
+    return files_of(again)
+
+
+def _missing_texts(
+    tables: Mapping[str, pa.Table], measured: Mapping[str, pa.Table]
+) -> frozenset[str]:
+    """Return what was measured and is published nowhere: blocked queries, or something is wrong."""
+    there, shown = set[str](), set[str]()
+    for kind, table in measured.items():
+        for name in ITEM_COLUMNS[kind]:
+            if name != "url":
+                there |= set(table[name].to_pylist())
+                shown |= set(tables[kind][name].to_pylist())
+    return frozenset(there - shown)

@@ -1,0 +1,115 @@
+"""Are published means what their measurements give? From public facts alone."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from hybriddp.errors import HybridDPError
+from tasks.products.files import files_of
+from tasks.products.mean import NUMBERS, SUMS
+from tasks.products.mean.estimates import MeanLaws, estimate_means
+from tasks.products.mean.guarantee import second_guarantee
+from tasks.products.mean.label import write_label
+from tasks.products.mean.prices import mean_prices
+from tasks.products.mean.product import (
+    SCHEMA,
+    TABLE,
+    WORDS,
+    build_table,
+    cross_check,
+    describe,
+    judged_facts,
+    sizes_of,
+)
+from tasks.products.numbers.label import RULES
+from tasks.verify.checks import VerificationFailed, require_prices
+from tasks.verify.form import (
+    Form,
+    exact_number,
+    fields,
+    keyed,
+    listed,
+    maybe,
+    name,
+    named,
+    one_of,
+    short,
+    size,
+    whole,
+)
+from tasks.verify.manifest import Words
+
+FIELDS: dict[str, Form] = {
+    "second_guarantee": maybe(listed(keyed(name, short, 10), 10)),
+    "noise": keyed(name, short, 10),
+    "cross_check": fields({"compared": size, "p_value": maybe(short)}),
+    "decimals": whole(0, 12),
+}
+PARAMETERS: dict[str, Form] = {
+    "column": named,
+    "per_person": one_of(*RULES),
+    "upper": exact_number,
+    "by": maybe(named),
+    "grid": whole(1, 2**20),
+    "one_number": one_of(True, False),
+    "noise": name,
+    "report": name,
+    "weight": name,
+    "variance_share": exact_number,
+    "known_sd": maybe(exact_number),
+}
+
+
+def schemas(manifest: Mapping[str, Any]) -> dict[str, pa.Schema]:
+    """Return the columns of every published table."""
+    return {TABLE: SCHEMA}
+
+
+def groups(manifest: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the groups that have a measurement."""
+    return tuple(mean_prices(manifest["parameters"]))
+
+
+def check_promise(manifest: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> None:
+    """See that parameters, both guarantees, noise and rows say one thing."""
+    parameters, guarantees = manifest["parameters"], manifest["guarantees"]
+    table = tables[TABLE]
+    try:
+        prices = mean_prices(parameters)
+        described, upper = describe(parameters), float(MeanLaws(parameters).grid.upper)
+        second = second_guarantee(parameters, sizes_of(table))
+    except (HybridDPError, KeyError, TypeError, ValueError):
+        raise VerificationFailed("parameters and guarantees are not those of a mean.") from None
+    require_prices(manifest, prices)
+    if described != manifest["noise"]:
+        raise VerificationFailed("the noise is not the one that keeps the promise.")
+    if second != manifest["second_guarantee"]:
+        raise VerificationFailed("the second guarantee is not the one that is proved.")
+    counted = [sum(column) for column in zip(*sizes_of(table), strict=True)]
+    if counted != [guarantees[group]["people"] for group in (SUMS, NUMBERS)]:
+        raise VerificationFailed("the guarantees speak of other people than the table counts.")
+    facts = judged_facts(table, manifest["decimals"], upper)
+    if facts["n_impossible"] or facts["n_crossed"] or facts["n_repeated"]:
+        raise VerificationFailed(f"{TABLE}.parquet holds a row that no measurement gives.")
+
+
+def words(manifest: Mapping[str, Any]) -> Words:
+    """Return what is said of each group."""
+    return {group: WORDS[group] for group in groups(manifest)}
+
+
+def label(manifest: Mapping[str, Any]) -> str:
+    """Write the label again."""
+    return write_label(manifest)
+
+
+def recomputed_files(
+    manifest: Mapping[str, Any], tables: Mapping[str, pa.Table], measured: Mapping[str, pa.Table]
+) -> dict[str, bytes]:
+    """Estimate the means again; compare what is no file."""
+    means = estimate_means(manifest["parameters"], measured)
+    if cross_check(means) != manifest["cross_check"]:
+        raise VerificationFailed("the cross-check is not the one that the measurements give.")
+    table = build_table(means, manifest["decimals"])
+    return files_of({TABLE: table}, manifest["decimals"])

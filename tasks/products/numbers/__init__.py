@@ -1,0 +1,1 @@
+"""What releases about people's numbers share."""

@@ -1,0 +1,41 @@
+"""What the labels of releases about people's numbers say alike."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tasks.budget.policy import DELTA_UNITS, EPSILON_UNITS
+from tasks.products.label import number_of
+from tasks.products.label_people import membership_limits
+from tasks.publish.showing import in_markdown
+
+RULES = {
+    "sum": "the sum of their rows (each at most 1,024 times the limit)",
+    "mean": "the mean of their rows (each at most 1,024 times the limit)",
+    "max": "the largest of their rows",
+    "count": "how many of their rows have one",
+}
+
+
+def what_people_pay(paid: Sequence[Mapping[str, Any]]) -> str:
+    """Say what the people pay who are in all of these groups."""
+    epsilon, delta = (sum(terms[name] for terms in paid) for name in ("epsilon_nano", "delta_atto"))
+    roles = ", and ".join(terms["role"] for terms in paid)
+    return (
+        f"| {paid[0]['people']:,} people, who {roles} | {paid[0]['trusts']} | "
+        f"{number_of(epsilon, EPSILON_UNITS)} | {number_of(delta, DELTA_UNITS)} |"
+    )
+
+
+def membership(parameters: Mapping[str, Any]) -> str:
+    """Say who takes part, and what of that is not hidden."""
+    sentences = membership_limits(parameters)
+    if parameters.get("by"):
+        sentences.append(
+            f"Who belongs to which {in_markdown(parameters['by'])} counts as public; how many do "
+            "is published."
+        )
+    sentences.append(
+        "The clients were simulated: their numbers were in the curator's log, and they trusted the "
+        "curator to run the program that their devices would have run."
+    )
+    return "**Who took part.** " + " ".join(sentences)

@@ -1,0 +1,1 @@
+"""What releases from a log of searches share."""

@@ -1,0 +1,69 @@
+"""`latest.json`, which leads readers of a shelf to its newest release.
+
+Nobody signs it: it is believed as far as the signed manifest that it leads to says the same.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tasks.release.refusals import BadInput
+from tasks.store.reading import Unreadable, is_plain_name, parse_json, read_file
+from tasks.verify.checks import VerificationFailed
+
+POINTER = "latest.json"
+Pointer = Mapping[str, Any]
+
+
+def follow(folder: Path) -> tuple[Path, Pointer | None]:
+    """Return the newest release of a product's shelf, and what led there; a release is itself."""
+    if (folder / "manifest.json").exists() or not (folder / POINTER).exists():
+        return folder, None
+    try:
+        pointer = parse_json(read_file(folder, POINTER), POINTER)
+        name = pointer.get("release") if isinstance(pointer, dict) else None
+    except Unreadable as error:
+        raise BadInput(f"{folder} cannot be used: {error}") from None
+    if not is_plain_name(name):
+        raise BadInput(f"{folder / POINTER} names no release of this folder.")
+    release = folder / str(name)
+    if release.is_symlink():
+        raise BadInput(
+            f"{release} is a link, which may lead to anything; name the folder that you mean."
+        )
+    return release, pointer
+
+
+def check_pointer(pointer: Pointer, manifest: Mapping[str, Any]) -> str:
+    """See that a shelf leads to the release that it says it leads to."""
+    signed = {name: manifest[name] for name in ("sequence", "epoch", "expires")}
+    signed["release"] = folder_name(
+        manifest["release_id"], manifest["attempt"], manifest["revision"]
+    )
+    wrong = sorted(name for name, value in signed.items() if pointer.get(name) != value)
+    if wrong:
+        raise VerificationFailed(
+            f"{POINTER} says something else than the signed manifest that it leads to "
+            f"({', '.join(wrong)}): somebody changed the shelf. Get it again."
+        )
+    return f"{POINTER} says what the signed manifest says"
+
+
+def require_own_shelf(public: Path, folder: Path, manifest: Mapping[str, Any]) -> None:
+    """See that a folder of a public zone lies where its product and locale do."""
+    place = folder.resolve().parents
+    is_there = len(place) > 2 and place[2] == public.resolve()
+    if is_there and (place[1].name, place[0].name) != (manifest["product"], manifest["locale"]):
+        raise VerificationFailed(
+            f"{folder} holds a release of {manifest['product']}/{manifest['locale']}: somebody put "
+            "it on another shelf. Remove it, and restore the public zone from its backup."
+        )
+
+
+def folder_name(release_id: str, attempt: int, revision: int) -> str:
+    """Return the name of a publication's folder: the release, a later attempt, a revision."""
+    return (
+        release_id
+        + (f".a{attempt}" if attempt > 1 else "")
+        + (f".r{revision}" if revision > 1 else "")
+    )

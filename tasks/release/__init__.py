@@ -1,0 +1,1 @@
+"""One release: what was asked for, its steps, and how it ended."""

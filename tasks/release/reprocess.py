@@ -1,0 +1,80 @@
+"""Post-processing again, from stored measurements: free, and a new revision only if it differs."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from hybriddp.errors import InvalidParameter
+from tasks.gates.collapse import doubt_about
+from tasks.gates.quality import GateRefused, Verdict
+from tasks.ledger.rules import Kind
+from tasks.products.request import Form
+from tasks.publish.publish import refuse_closed, revise
+from tasks.publish.withdraw import published_release
+from tasks.release.refusals import fields_at_fault
+from tasks.release.run import Release
+from tasks.store.home import Home
+
+
+class ReprocessRequest(Form):
+    """Which release, and what is to be different; what is left out stays as it was."""
+
+    release_id: str
+    decimals: int | None = None
+    valid_days: int | None = None
+    max_bytes: int | None = None
+    blocklist: Path | None = None
+    min_agreement: float | None = None
+    accept_collapse: bool = False
+
+
+@dataclass(frozen=True)
+class Again(Release):
+    """A release that is processed again; pages show nothing that this request blocks."""
+
+    request: ReprocessRequest
+
+
+def settings_for(release: Release, request: ReprocessRequest) -> Form:
+    """Return the settings of the newest publication, with what the request changes."""
+    publications = [
+        entry for entry in release.state.entries if entry.kind in (Kind.PUBLISHED, Kind.REVISED)
+    ]
+    changed = request.model_dump(exclude={"release_id", "accept_collapse"}, exclude_none=True)
+    settings = {**publications[-1].payload["settings"], **changed}
+    form = release.product.settings
+    try:
+        checked: Form = form.model_validate(settings)
+    except ValidationError as error:  # which Prefect's tasks would take for unforeseen
+        raise InvalidParameter(fields_at_fault(error)) from None
+    return checked
+
+
+def judge(release: Release, settings: Form, *, accept_collapse: bool) -> Verdict:
+    """Judge what would be published; raise GateRefused."""
+    verdict = release.product.judge(release, settings)
+    doubt = "" if accept_collapse else doubt_about(release, settings)
+    if doubt:
+        raise GateRefused(
+            f"release {release.release_id}: {doubt} Nothing was changed; if that is what you want, "
+            "say --accept-collapse (accept_collapse)."
+        )
+    return verdict
+
+
+def find(request: ReprocessRequest, home: Home) -> Again:
+    """Find the release that is to be processed again."""
+    release = published_release(home, request.release_id)
+    refuse_closed(release)
+    return Again(release.home, release.release_id, release.attempt, request)
+
+
+def run_reprocess(request: ReprocessRequest, home: Home) -> Path:
+    """Run every step in this process, without Prefect."""
+    release = find(request, home)
+    settings = settings_for(release, request)
+    for step in release.product.working.ESTIMATION:
+        step.work(release)
+    judge(release, settings, accept_collapse=request.accept_collapse)
+    return revise(release, settings)

@@ -1,0 +1,1 @@
+"""Synthetic logs, and releases in memory; no release imports anything from here."""

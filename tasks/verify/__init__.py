@@ -1,0 +1,1 @@
+"""What anybody can check with a public key alone: manifests, signatures, whole releases."""

@@ -1,0 +1,66 @@
+"""Was a release taken down? As its folder says with the publisher's key, and as the ledger."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tasks.ledger.ledger import Ledger
+from tasks.publish.notices import NOTICE, SIGNATURE, is_taken_down, why
+from tasks.publish.standing import Standing, folder_name
+from tasks.store.home import Home
+from tasks.store.reading import Unreadable, parse_json, read_file
+from tasks.verify.checks import VerificationFailed
+from tasks.verify.signatures import is_signed
+
+SIGNING_CONTEXT = b"hybriddp withdrawal v1\n"
+FIRST_NOTICE = 1  # of version 0.1.0
+
+
+def check_notice(folder: Path, public_key: bytes, signed_manifest: Callable[[], bytes]) -> None:
+    """Refuse a folder that was taken down, and say if the notice is not the publisher's for it."""
+    if not is_taken_down(folder):
+        return
+    try:
+        notice, signature = read_file(folder, NOTICE), read_file(folder, SIGNATURE)
+    except Unreadable:
+        notice, signature = b"", b""
+    if not is_signed(public_key, SIGNING_CONTEXT + notice, signature):
+        raise VerificationFailed(
+            f"{folder} says that it was withdrawn, but {NOTICE} is not what the key signed: it is "
+            "damaged, or somebody put it there. Do not use the release; get it again."
+        )
+    try:  # a withdrawal that died, and one of version 0.1.0, leave the manifest there
+        manifest = parse_json(signed_manifest(), "manifest.json")
+    except (VerificationFailed, Unreadable):
+        manifest = None
+    if not _is_about(parse_json(notice, NOTICE), folder, manifest):
+        raise VerificationFailed(
+            f"{folder} holds the notice of something else that was withdrawn: somebody put it "
+            "there, or renamed the folder. Do not use the release; get it again."
+        )
+    raise VerificationFailed(f"the release was withdrawn: it was {why(folder)}")
+
+
+def _is_about(notice: Mapping[str, Any], folder: Path, manifest: Mapping[str, Any] | None) -> bool:
+    """Whether a signed notice is that of a folder: by its signed manifest, or else by its name."""
+    if manifest is None:
+        return bool(folder.resolve().name.partition(".")[0] == notice["release_id"])
+    # Version 0.1.0 withdrew whole releases. A package's notice has no sequence: the list may stand.
+    names = ("product", "locale", "epoch", "release_id", "attempt", "sequence")
+    named = ("release_id",) if notice["schema_version"] == FIRST_NOTICE else names
+    return all(notice.get(name) == manifest.get(name) for name in named)
+
+
+def ask_the_ledger(home: Home, manifest: Mapping[str, Any]) -> None:
+    """Refuse a release that the home's ledger knows as taken down, whatever its folder says."""
+    if not home.ledger.exists():
+        return
+    entries = Ledger(home.ledger).entries()
+    standing = Standing.among(entries, manifest["product"], manifest["locale"])
+    for publication in standing.of_release((manifest["release_id"], manifest["attempt"])):
+        is_this = publication.payload["revision"] == manifest["revision"]
+        if is_this and standing.taken_down_by(publication) is not None:
+            raise VerificationFailed(
+                f"the ledger says that {folder_name(publication)} was withdrawn, and its folder "
+                "does not; run `hybriddp withdraw` or the release again, which mends the folder."
+            )

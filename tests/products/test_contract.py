@@ -1,0 +1,191 @@
+"""One contract for all products; whoever adds one adds how it is asked for, and nothing else."""
+
+import json
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from flows.cli.main import app
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.rules import Kind
+from tasks.products.registry import PRODUCTS, product_of
+from tasks.release.refusals import BudgetRefused
+from tasks.release.run import LogRun
+from tasks.release.walk import run_release
+from tasks.verify.checks import VerificationFailed
+from tasks.verify.signatures import read_public_key
+from tasks.verify.verify import verify_publication, verify_release
+from tests.clusters import support as clusters
+from tests.homes import new_home
+from tests.mean import support as mean
+from tests.publish.spoiling import Publisher
+from tests.release import support as release
+from tests.release.conftest import fast_folder, root  # noqa: F401 - fixtures
+from tests.release.faults import kill_inside, run_child
+from tests.release.support import files_below, spent_by_account, waive_gates
+from tests.zealous import support as zealous
+
+
+def _clusters(folder: Path) -> Any:
+    return clusters.request_for(clusters.write_points(folder / "points.csv"))
+
+
+def _mean(folder: Path) -> Any:
+    return mean.request_for(mean.write_numbers(folder / "numbers.csv", mean.usual_rows()))
+
+
+def _zealous(folder: Path) -> Any:
+    return zealous.request_for(zealous.popular_log(folder / "sessions.tsv"))
+
+
+def _release(folder: Path) -> Any:
+    return release.request_for(release.write_log(folder / "log.tsv", map(str, range(600))))
+
+
+# How a release of each product is asked for, on a small log of its own.
+ASKED: dict[str, Callable[[Path], Any]] = {
+    "release": _release, "zealous": _zealous, "mean": _mean, "kmeans": _clusters,
+}  # fmt: skip
+DRAWS = [(product.name, group) for product in PRODUCTS for group in product.groups]
+
+
+def test_no_product_is_missing():
+    assert list(ASKED) == [product.name for product in PRODUCTS]
+
+
+@pytest.fixture(scope="module", params=list(ASKED))
+def original(request, fast_folder) -> LogRun:  # noqa: F811
+    """A published release."""
+    folder = fast_folder / f"contract {request.param}"
+    folder.mkdir()
+    asked = ASKED[request.param](folder)
+    run = product_of(asked.measurement_parameters()).working.identify(
+        asked, new_home(folder / "home")
+    )
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        waive_gates(monkeypatch.setattr)
+        run_release(run)
+    return run
+
+
+@pytest.fixture
+def run(original, root) -> LogRun:  # noqa: F811
+    """A copy of it, to spoil."""
+    shutil.copytree(original.home.root, root / "copy")
+    home = new_home(root / "copy")
+    return type(original)(home, original.release_id, original.attempt, original.request)
+
+
+@pytest.fixture
+def folder(run) -> Path:
+    return run.home.shelf(run.request.product, "all") / run.release_id
+
+
+@pytest.fixture
+def key(run) -> bytes:
+    return read_public_key(run.home.public / "signing.pub")
+
+
+def test_it_verifies_with_its_measurements_and_with_the_key_alone(run, folder, key):
+    assert verify_publication(run.home, folder, key)[-1].name == "recomputed"
+    _, checks = verify_release(folder, key)
+    assert "promise" in {check.name for check in checks}
+
+
+def test_a_replay_is_free_and_gives_the_same_bytes(run, folder, monkeypatch):
+    waive_gates(monkeypatch.setattr)
+    before, paid = files_below(run.home.public), spent_by_account(run.home)
+    rows = len(Ledger(run.home.ledger).entries())
+    again = run.product.working.identify(run.request, run.home)
+    assert run_release(again) == folder
+    assert files_below(run.home.public) == before
+    assert (spent_by_account(run.home), len(Ledger(run.home.ledger).entries())) == (paid, rows)
+
+
+def test_its_command_finds_it(run, folder):
+    asked = {"log": run.request.log, "epoch": run.request.epoch}
+    config = run.home.root / "settings.toml"
+    given = run.request.model_dump(mode="json", exclude_none=True, exclude=set(asked))
+    given["columns"] = {k: v for k, v in given["columns"].items() if v is not None}
+    config.write_text("\n".join(f"{name} = {_toml(value)}" for name, value in given.items()))
+    options = [word for name, value in asked.items() for word in (f"--{name}", str(value))]
+    nothing = [f"--columns={name}=" for name, v in run.request.columns if v is None]
+    done = CliRunner().invoke(
+        app,
+        [run.product.name, *options, "--config", str(config), *nothing,
+         "--home", str(run.home.root), "--json"],
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    said = json.loads(done.stdout)
+    assert (said["folder"], said["is_replay"]) == (str(folder), True)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{k} = {_toml(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value)
+
+
+def test_a_changed_byte_is_seen_in_every_file(folder, key):
+    for path in sorted(folder.iterdir()):
+        data = path.read_bytes()
+        path.write_bytes(data[:-2] + bytes([data[-2] ^ 1]) + data[-1:])
+        with pytest.raises(VerificationFailed):
+            verify_release(folder, key)
+        path.write_bytes(data)
+
+
+@pytest.mark.parametrize("unit", ["epsilon_nano", "delta_atto"])
+def test_a_cheaper_promise_is_seen(run, folder, key, unit):
+    publisher = Publisher(run, folder)
+    for terms in publisher.manifest["guarantees"].values():
+        if terms[unit] == 0:
+            terms[unit] += 2
+        terms[unit] -= 1
+    publisher.sign()
+    with pytest.raises(VerificationFailed, match="not what the parameters cost"):
+        verify_release(folder, key)
+
+
+def test_other_measurements_are_refused(run, folder, key):
+    for group in run.groups:
+        path = run.folder / run.product.groups[group].file
+        data = path.read_bytes()
+        path.write_bytes(data + b" ")
+        with pytest.raises(VerificationFailed, match="not the measurement"):
+            verify_release(folder, key, measurements=run.folder)
+        path.write_bytes(data)
+
+
+def test_nobody_of_the_log_is_named_in_public(run):
+    """Their accounts are not, either; a sealed file says who takes part, in the private zone."""
+    accounts = {account.hex().encode() for account in spent_by_account(run.home)}
+    assert len(accounts) > 100
+    for name, data in files_below(run.home.public).items():
+        assert not any(account in data for account in accounts), name
+        assert not any(str(run.request.log) in part for part in (name, data.decode("latin-1")))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "group"), DRAWS)
+def test_a_kill_inside_a_draw_burns_it(name, group, fast_folder):  # noqa: F811
+    root = fast_folder / f"killed {name} {group}"  # noqa: F811
+    root.mkdir()
+    request = ASKED[name](root)
+    if group not in request.prices():
+        pytest.skip("not asked for")
+    assert run_child(kill_inside, root, request, group) == -signal.SIGKILL
+    home = new_home(root / "home")
+    rows = [entry for entry in Ledger(home.ledger).entries() if entry.release_id]
+    assert rows[-1].kind is Kind.DRAW_STARTED
+    assert group in Ledger(home.ledger).attempt(rows[-1].release_id, 1).burnt_draws
+    product = product_of(request.measurement_parameters())
+    with pytest.raises(BudgetRefused, match="started and never finished"):
+        product.working.identify(request, home)

@@ -1,0 +1,85 @@
+"""What is published is what the estimating steps wrote, and only they can have written it."""
+
+import json
+import shutil
+
+import polars as pl
+import pytest
+
+from hybriddp.blender.evidence import combining, posterior
+from tasks.measured.derived import NotDerived, read_derived, write_derived
+from tasks.products.head_list.estimation.processing import estimated
+from tasks.products.head_list.run import identify
+from tasks.publish.publish import publish
+from tasks.release.walk import run_release
+from tasks.verify.signatures import read_public_key
+from tasks.verify.verify import verify_publication
+from tests.homes import new_home
+from tests.release.support import request_for, waive_gates, write_log
+
+
+@pytest.fixture
+def estimated_run(tmp_path, monkeypatch):
+    """A release whose estimates are written, and nothing published."""
+    waive_gates(monkeypatch.setattr)
+    log = write_log(tmp_path / "log.tsv", map(str, range(600)))
+    run = identify(request_for(log), new_home(tmp_path / "home"))
+    run_release(run, before="judge the published list")
+    return run
+
+
+def count_fits(monkeypatch) -> list[int]:
+    """Count how often a curve of what is known is computed."""
+    fits = []
+    for module in (combining, posterior):
+        inner = module.posterior
+        monkeypatch.setattr(
+            module, "posterior", lambda *a, f=inner, **k: fits.append(1) or f(*a, **k)
+        )
+    return fits
+
+
+def test_a_release_fits_its_posterior_once_and_its_verification_once(tmp_path, monkeypatch):
+    waive_gates(monkeypatch.setattr)
+    log = write_log(tmp_path / "log.tsv", map(str, range(600)))
+    run = identify(request_for(log), new_home(tmp_path / "home"))
+    fits = count_fits(monkeypatch)
+    folder = run_release(run)
+    # Records of the opt-in side, records of everybody, and the other urls: each once.
+    assert len(fits) == 3
+    verify_publication(run.home, folder, read_public_key(run.home.public / "signing.pub"))
+    assert len(fits) == 6
+
+
+def test_what_is_published_was_written_by_the_steps(estimated_run):
+    """The file of the last estimating step decides; here it says something else."""
+    run = estimated_run
+    frame = read_derived(run, "published_records")
+    write_derived(run, "published_records", frame.with_columns(pl.col("probability") * 0.5))
+    folder = publish(run, run.request.settings)
+    published = pl.read_parquet(folder / "head_list.parquet")
+    assert published["probability"].max() == pytest.approx(frame["probability"].max() / 2, abs=0.2)
+    assert published["probability"].sum() < 0.6
+
+
+@pytest.mark.parametrize("defect", ["changed", "gone", "of another version", "of other draws"])
+def test_what_somebody_else_put_there_is_not_published(estimated_run, monkeypatch, defect):
+    run = estimated_run
+    folder = run.folder / "derived"
+    right = estimated(run)[1].records.values.tolist()
+    file, index = folder / "published_records.parquet", folder / "index.json"
+    forged = read_derived(run, "published_records").with_columns(probability=pl.lit(0.5))
+    if defect == "changed":
+        forged.write_parquet(file)
+    elif defect == "gone":
+        shutil.rmtree(folder)
+    elif defect == "of another version":
+        with monkeypatch.context() as patch:
+            patch.setattr("tasks.measured.derived.code_version", lambda: "9.9")
+            write_derived(run, "published_records", forged)
+    else:
+        known = json.loads(index.read_bytes())
+        index.write_text(json.dumps(known | {"published_records": known["client_records"]}))
+    with pytest.raises(NotDerived):
+        read_derived(run, "published_records")
+    assert estimated(run)[1].records.values.tolist() == right, "it was made again"
