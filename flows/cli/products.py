@@ -13,13 +13,10 @@ from typing import Annotated, Any
 import typer
 
 from flows.console.forms import filling_in
-from flows.console.running import run_release_flow, say_published
 from flows.console.terminal import Console, HomeOption, JsonOption, Table, explained, say, say_json
 from hybriddp.errors import require
 from tasks.products.product import Product
 from tasks.products.registry import product_named, product_of
-from tasks.publish.shelf import read_rows
-from tasks.release.summary import Grid, Published
 
 EngineOption = Annotated[str, typer.Option(help="Where the SQL runs: duckdb.")]
 
@@ -41,6 +38,9 @@ def command_of(product: Product) -> Callable[..., None]:
         home: Path | None = None,
         as_json: bool = False,
     ) -> None:
+        # A page of help needs none of it.
+        from flows.console.running import run_release_flow, say_published
+
         require(engine == "duckdb", "engine must be duckdb", repr(engine), "it is the only one yet")
         request = product.request.model_validate(settings).at(datetime.now(UTC))
         outcome, seconds, place = run_release_flow(product, request, home, is_quiet=as_json)
@@ -65,6 +65,9 @@ def _say_collecting(folder: Path, as_json: bool) -> None:
 
 def show(folder: Path, n_checks: int) -> None:
     """Print the head of a release, what was promised, and where everything is."""
+    from tasks.publish.shelf import read_rows
+    from tasks.release.summary import Grid, Published
+
     console = Console()
     manifest = json.loads((folder / "manifest.json").read_bytes())
     rows = {name: read_rows(folder, name) for name in manifest["rows"]}
