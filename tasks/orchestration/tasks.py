@@ -131,7 +131,7 @@ def task_of(step: Step) -> Callable[[Passed[S]], Passed[S]]:
 
 def do(step: Step, release: Release) -> Any:
     """Do a step, guarded, and show what it did."""
-    can_ask.set(deployment.id is not None or sys.stdin.isatty())
+    asking = can_ask.set(deployment.id is not None or sys.stdin.isatty())
     try:
         with saying_what_was_paid(release), ledger_turn() if step.takes_a_turn else nullcontext():
             result = guarded(step.title, release.home, lambda: step.work(release))
@@ -139,6 +139,8 @@ def do(step: Step, release: Release) -> Any:
         if isinstance(release, LogRun):
             leave_working_copy(release)
         raise
+    finally:
+        can_ask.reset(asking)
     show(release.release_id, step.show(release, result))
     return result
 

@@ -4,6 +4,7 @@ import asyncio
 import importlib
 import json
 import logging
+import sys
 
 import pytest
 from prefect.cache_policies import NO_CACHE
@@ -11,10 +12,13 @@ from prefect.states import Failed
 from prefect.workers.process import ProcessJobConfiguration
 
 from hybriddp.errors import HybridDPError
+from tasks.gates.preflight import can_ask
 from tasks.orchestration import tasks as orchestrated
 from tasks.orchestration.reasons import reasoned_task
 from tasks.products.registry import PRODUCTS
 from tasks.release.refusals import BadInput, BudgetRefused
+from tasks.release.run import Release
+from tasks.release.step import Step
 from tests.homes import new_home
 from tests.repository import ROOT
 
@@ -28,6 +32,15 @@ def test_draws_neither_retry_nor_cache_and_post_processing_retries(product):
         assert (task.retries > 0) == step.is_free, step.title
         assert not (step.is_free and step.takes_a_turn), step.title
         assert step.takes_a_turn or not step.draws
+
+
+def test_whether_somebody_can_be_asked_is_known_to_the_step_alone(tmp_path):
+    """What one run found out must not refuse the next one of this process."""
+    release, seen = Release(new_home(tmp_path), "a" * 32, 1), []
+    step = Step("look", lambda _: seen.append(can_ask.get()))
+    orchestrated.do(step, release)
+    assert seen == [sys.stdin.isatty()]
+    assert can_ask.get()
 
 
 def test_unforeseen_error_is_kept_in_the_private_zone(tmp_path):
