@@ -1,17 +1,15 @@
 """What is computed from measurements, step by step: files in `derived/`, which a person can open.
 
-They are made again at will. But what is published is read from them, so an index says by a keyed
-digest which files they are, from which measurements, and by which version: whatever somebody else
-put there, or an earlier version left, counts as not computed.
+They are made again at will. But what is published is read from them, so a keyed digest beside each
+says what is in it, from which measurements, and by which version it was made: whatever somebody
+else put there, or an earlier version left, counts as not computed.
 """
 
 import hashlib
 import hmac
-import json
 from collections.abc import Collection
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -22,8 +20,6 @@ from tasks.store.home import write_whole
 from tasks.store.keys import Keyring
 from tasks.verify.manifest import code_version
 
-_INDEX = "index.json"
-
 
 class NotDerived(LookupError):
     """A file of a step is not there, or is not what that step made of these measurements."""
@@ -32,7 +28,9 @@ class NotDerived(LookupError):
 def write_derived(
     release: Release, name: str, frame: pl.DataFrame, *, of: Collection[str] | None = None
 ) -> None:
-    """Write a step's file, and put it into the index.
+    """Write a step's file, and beside it what only this home can say of it.
+
+    Two runs that do the same step at once write the same bytes.
 
     Args:
         of: The groups whose measurements it was made from; all of them by default.
@@ -41,26 +39,19 @@ def write_derived(
     frame.write_parquet(buffer)
     data = buffer.getvalue()
     write_whole(_folder(release) / f"{name}.parquet", data)
-    index = {**_index(release), name: _keyed(release, name, data, of)}
-    write_whole(_folder(release) / _INDEX, canonical_json(index))
+    write_whole(_folder(release) / f"{name}.keyed", _keyed(release, name, data, of).encode())
 
 
 def read_derived(release: Release, name: str, *, of: Collection[str] | None = None) -> pl.DataFrame:
-    """Read what a step wrote; raise NotDerived if it has not."""
-    path = _folder(release) / f"{name}.parquet"
-    data = path.read_bytes() if path.exists() else b""
-    known = str(_index(release).get(name))
-    if not hmac.compare_digest(known, _keyed(release, name, data, of)):
+    """Read what a step wrote; raise NotDerived if it has not, whatever else lies there."""
+    try:
+        data = (_folder(release) / f"{name}.parquet").read_bytes()
+        known = (_folder(release) / f"{name}.keyed").read_bytes()
+    except OSError:
+        raise NotDerived(name) from None
+    if not hmac.compare_digest(known, _keyed(release, name, data, of).encode()):
         raise NotDerived(name)
     return pl.read_parquet(BytesIO(data))
-
-
-def _index(release: Release) -> dict[str, Any]:
-    try:
-        index = json.loads((_folder(release) / _INDEX).read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return index if isinstance(index, dict) else {}
 
 
 def _keyed(release: Release, name: str, data: bytes, groups: Collection[str] | None) -> str:

@@ -130,19 +130,23 @@ def task_of(step: Step) -> Callable[[Passed[S]], Passed[S]]:
 
 
 def do(step: Step, release: Release) -> Any:
-    """Do a step, guarded, and show what it did."""
+    """Do a step, guarded, and show what it did: what it shows is made of measurements, too."""
+
+    def work() -> Any:
+        result = step.work(release)
+        show(release.release_id, step.show(release, result))
+        return result
+
     asking = can_ask.set(deployment.id is not None or sys.stdin.isatty())
     try:
         with saying_what_was_paid(release), ledger_turn() if step.takes_a_turn else nullcontext():
-            result = guarded(step.title, release.home, lambda: step.work(release))
+            return guarded(step.title, release.home, work)
     except BaseException:
         if isinstance(release, LogRun):
             leave_working_copy(release)
         raise
     finally:
         can_ask.reset(asking)
-    show(release.release_id, step.show(release, result))
-    return result
 
 
 @contextmanager
@@ -169,9 +173,13 @@ def identify(product: str, request: LogRequest) -> Passed[LogRun]:
     # A retry days later must still mean the week that it was scheduled for.
     moment = flow_run.scheduled_start_time or datetime.now(UTC)
     working = product_named(product).working
-    run = guarded("identify", home, lambda: working.identify(request.at(moment), home))
-    show(run.release_id, artifacts.identity(run))
-    return Passed(run, "identify")
+
+    def work() -> LogRun:
+        run = working.identify(request.at(moment), home)
+        show(run.release_id, artifacts.identity(run))
+        return run
+
+    return Passed(guarded("identify", home, work), "identify")
 
 
 @reasoned_task(name="find release")

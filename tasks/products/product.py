@@ -194,17 +194,21 @@ class Product:
             raise LookupError(f"{self.name} has no such group; update hybriddp.")
         return there
 
-    def propose(self, release: "Release", settings: Any) -> "Made":
+    def propose(
+        self, release: "Release", settings: Any, hidden: frozenset[str] | None = None
+    ) -> "Made":
         """Build what these settings would publish now."""
         from tasks.verify.form import SCHEMA_VERSION
 
-        hidden = frozenset(self.making.blocked(release, settings))
+        if hidden is None:
+            hidden = frozenset(self.making.blocked(release, settings))
         return self.making.make(release, settings.model_dump(), hidden, SCHEMA_VERSION)
 
     def judge(self, release: "Release", settings: Any) -> "Verdict":
         """Judge what these settings would publish; raise GateRefused."""
         hidden = frozenset(self.making.blocked(release, settings))
-        return self.making.judge(release, self.propose(release, settings), settings, hidden)
+        made = self.propose(release, settings, hidden)
+        return self.making.judge(release, made, settings, hidden)
 
     def import_events(self) -> None:
         """Make the events of its draws known."""

@@ -1,6 +1,5 @@
 """What is published is what the estimating steps wrote, and only they can have written it."""
 
-import json
 import shutil
 
 import polars as pl
@@ -62,12 +61,14 @@ def test_what_is_published_was_written_by_the_steps(estimated_run):
     assert published["probability"].sum() < 0.6
 
 
-@pytest.mark.parametrize("defect", ["changed", "gone", "of another version", "of other draws"])
+@pytest.mark.parametrize(
+    "defect", ["changed", "gone", "of another version", "of another file", "no text", "no folder"]
+)
 def test_what_somebody_else_put_there_is_not_published(estimated_run, monkeypatch, defect):
     run = estimated_run
     folder = run.folder / "derived"
     right = estimated(run)[1].records.values.tolist()
-    file, index = folder / "published_records.parquet", folder / "index.json"
+    file, other = folder / "published_records.parquet", folder / "client_records.keyed"
     forged = read_derived(run, "published_records").with_columns(probability=pl.lit(0.5))
     if defect == "changed":
         forged.write_parquet(file)
@@ -77,9 +78,14 @@ def test_what_somebody_else_put_there_is_not_published(estimated_run, monkeypatc
         with monkeypatch.context() as patch:
             patch.setattr("tasks.measured.derived.code_version", lambda: "9.9")
             write_derived(run, "published_records", forged)
+    elif defect == "of another file":
+        file.with_suffix(".keyed").write_bytes(other.read_bytes())
+    elif defect == "no text":
+        file.with_suffix(".keyed").write_bytes(b"\xc3\xa9\xff")
     else:
-        known = json.loads(index.read_bytes())
-        index.write_text(json.dumps(known | {"published_records": known["client_records"]}))
+        shutil.rmtree(folder)
+        folder.write_text("a file in its place")
     with pytest.raises(NotDerived):
         read_derived(run, "published_records")
-    assert estimated(run)[1].records.values.tolist() == right, "it was made again"
+    assert estimated(run)[1].records.values.tolist() == right, "it is computed again"
+    assert publish(run, run.request.settings).is_dir()

@@ -79,6 +79,14 @@ def test_a_log_that_changes_while_it_is_read_leaves_no_copy(log, home, monkeypat
     assert no_copies(home)
 
 
+def test_a_step_that_cannot_show_what_it_did_leaves_no_copy(log, home, gates_waived):
+    run = identify(request_for(log), home)
+    do(run, "ingest")
+    with pytest.raises(orchestrated.StepFailed):
+        orchestrated.do(Step("judge the log", lambda _: None, lambda *_: 1 / 0), run)
+    assert no_copies(home)
+
+
 def test_a_refused_step_of_prefect_leaves_no_copy_and_a_paid_one_keeps_it(log, home, gates_waived):
     run = identify(request_for(log), home)
     do(run, "ingest")

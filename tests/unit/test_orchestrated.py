@@ -43,6 +43,19 @@ def test_whether_somebody_can_be_asked_is_known_to_the_step_alone(tmp_path):
     assert can_ask.get()
 
 
+def test_what_a_step_shows_is_guarded_as_what_it_does(tmp_path):
+    """It is made of measurements, and an error may quote them."""
+    home = new_home(tmp_path)
+
+    def show(*_):
+        raise ValueError("a secret search")
+        yield
+
+    with pytest.raises(orchestrated.StepFailed, match="failed with ValueError") as raised:
+        orchestrated.do(Step("a step", lambda _: None, show), Release(home, "a" * 32, 1))
+    assert "secret" not in str(raised.value)
+
+
 def test_unforeseen_error_is_kept_in_the_private_zone(tmp_path):
     home = new_home(tmp_path)
 

@@ -3,6 +3,7 @@
 What is published is what the last of them wrote.
 """
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,12 @@ import polars as pl
 from hybriddp.blender.estimation.crosscheck import CrossCheck
 from hybriddp.blender.estimation.estimates import Estimate, IntervalEstimate
 from hybriddp.blender.estimation.levels import Bounded, Levels, Sides
-from hybriddp.blender.estimation.pipeline import Strategy, strategy_of
+from hybriddp.blender.estimation.pipeline import Strategy, check_groups, estimate, strategy_of
+from hybriddp.params import PAPER
 from tasks.ledger.rules import Kind
 from tasks.measured.derived import NotDerived, read_derived, write_derived
 from tasks.measured.stored import load_measurement
-from tasks.products.head_list import CLIENTS, HEADLIST
+from tasks.products.head_list import CLIENTS, HEADLIST, HISTOGRAM
 from tasks.products.head_list.estimation.listing import Listing, Measured
 from tasks.products.head_list.measuring.left_out import left_out
 from tasks.products.head_list.measuring.left_out_file import without
@@ -25,10 +27,10 @@ from tasks.release.run import Release
 Cells = list[tuple[str | None, str | None]]
 
 
-def measured_of(release: Release) -> Measured:
+def measured_of(release: Release, groups: Collection[str] | None = None) -> Measured:
     """Read the measurements that are there, without the queries that are left out."""
-    state = release.state
-    drawn = [group for group in release.groups if state.has(Kind.DRAWN, group)]
+    state, wanted = release.state, release.groups if groups is None else groups
+    drawn = [group for group in wanted if state.has(Kind.DRAWN, group)]
     tables = {group: load_measurement(release, group) for group in drawn}
     tables[HEADLIST] = without(tables[HEADLIST], left_out(release))
     sizes = {group: release.group_size(group) for group in release.groups if group != CLIENTS}
@@ -36,8 +38,10 @@ def measured_of(release: Release) -> Measured:
 
 
 def published_listing(release: Release) -> Listing:
-    """Return the list as clients know it."""
-    return measured_of(release).listing(params_of(release))
+    """Return the list as clients know it; with strategy `paper` T has measured it."""
+    params = params_of(release)
+    groups = (HEADLIST, HISTOGRAM) if params.strategy == PAPER else (HEADLIST,)
+    return measured_of(release, groups).listing(params)
 
 
 def trim_head_list(release: Release) -> Listing:
@@ -101,19 +105,15 @@ def check_groups_agree(release: Release) -> CrossCheck:
     return check
 
 
-ESTIMATION = (
-    denoise_reports, blend_estimates, project_estimates, estimate_intervals, check_groups_agree,
-)  # fmt: skip
-
-
 def estimated(release: Release) -> tuple[Listing, Bounded, CrossCheck]:
-    """Return what the steps wrote; do them if they have not, as where an old release is shown."""
+    """Return what the steps wrote; compute it where they have not, as of an old release."""
     try:
         return _estimated(release)
     except NotDerived:
-        for step in ESTIMATION:
-            step(release)
-        return _estimated(release)
+        measured, params = measured_of(release), params_of(release)
+        estimates = estimate(params, measured.draws)
+        listing = measured.candidates.trimmed(estimates.head_list)
+        return listing, estimates.bounded, check_groups(params, measured.draws, estimates)
 
 
 def _estimated(release: Release) -> tuple[Listing, Bounded, CrossCheck]:
