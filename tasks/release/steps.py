@@ -18,7 +18,7 @@ from tasks.release.walk import discard_private_tables
 THE_LIST, THE_RELEASE = "the list", "the release"
 
 
-def _is_measured(run: LogRun) -> bool:
+def is_measured(run: LogRun) -> bool:
     """Whether nothing is awaited any more: what comes after the draws can be done."""
     return not run.is_collecting
 
@@ -39,12 +39,12 @@ def _publish(run: LogRun) -> Any:
 
 def judging(title: str, key: str) -> Step:
     """Return the step that judges what would be published."""
-    return Step(title, _judge, partial(_show_judged, key), applies=_is_measured)
+    return Step(title, _judge, partial(_show_judged, key), applies=is_measured)
 
 
 CHECK_INPUTS = Step("check inputs", check_inputs)
 RESERVE = Step("reserve budget", reserve, artifacts.budget, writes_ledger=True)
 DISCARD = Step("discard the log's tables", discard_private_tables, is_free=True)
 # Where nobody can be asked, a list that nobody has agreed to is refused.
-SIGN_OFF = Step("sign-off", require_a_word, applies=_is_measured, asks=THE_RELEASE)
-PUBLISH = Step("publish", _publish, artifacts.label, applies=_is_measured, writes_ledger=True)
+SIGN_OFF = Step("sign-off", require_a_word, applies=is_measured, asks=THE_RELEASE)
+PUBLISH = Step("publish", _publish, artifacts.label, applies=is_measured, writes_ledger=True)

@@ -37,6 +37,7 @@ from tasks.release.steps import (
     RESERVE,
     SIGN_OFF,
     THE_LIST,
+    is_measured,
     judging,
 )
 
@@ -57,17 +58,13 @@ def _has_devices(run: HeadListRun) -> bool:
     return run.has_devices
 
 
-def _is_measured(run: HeadListRun) -> bool:
-    return not run.is_collecting
-
-
 def _show_reports(run: HeadListRun, _: Any) -> Any:
     return () if run.is_collecting else artifacts.reports(run, None)
 
 
 # From the measurements to a distribution; processing a release again begins here.
 ESTIMATION = tuple(
-    Step(title, work, show, applies=_is_measured, is_free=True)
+    Step(title, work, show, applies=is_measured, is_free=True)
     for title, work, show in (
         ("denoise", denoise_reports, artifacts.estimates("client-records")),
         ("blend", blend_estimates, artifacts.estimates("blended-records")),
