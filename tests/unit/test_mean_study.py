@@ -67,7 +67,7 @@ from tests.stats import ALPHA, mean_p_value
 CLOSE = {"rel": 1e-12}
 # Proofs for integers take a tenth of a second each, trials of k-means three quarters of a minute.
 SLOW = ("mean-amplification", "mean-kmeans")
-WAGES_FILE = ROOT / "hybriddp" / "data" / "cps_wages.parquet"
+WAGES_FILE = ROOT / "tests" / "data" / "cps_wages.parquet"
 
 
 @cache

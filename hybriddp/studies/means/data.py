@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 # MEAN20 section 4, as printed.
 UC_USERS, UC_UPPER, UC_SD = 252_540, 2_349_033, 53_254
-# data/cps_wages.parquet: wages and salaries of tax units, zeros included, whatever their weights.
+# tests/data/cps_wages.parquet: wages of tax units, zeros included, whatever their weights.
 WAGES_USERS, WAGES_UPPER, WAGES_SD = 280_005, 2_353_662, 68_757.50927728035
 
 
