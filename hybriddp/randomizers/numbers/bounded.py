@@ -11,7 +11,7 @@ Proofs: docs/proofs/bounded_reports.md.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from fractions import Fraction
 from typing import Any, Self
@@ -33,10 +33,25 @@ def _is_within(likelihood_ratio: Fraction, epsilon: Fraction) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class BitReport:
-    """A 1 with (`low_words` + value * `step_words`)/2^64, else a 0."""
+class KeptAsWords:
+    """A report whose fields are whole words, on a grid."""
 
     grid: int
+
+    def numbers(self) -> dict[str, Any]:
+        """Return what it draws with, exactly, as a ledger keeps it."""
+        return {"words": [getattr(self, field.name) for field in fields(self)[1:]]}
+
+    @classmethod
+    def of_numbers(cls, grid: int, numbers: Mapping[str, Any]) -> Self:
+        """Build it again from what a ledger kept."""
+        return cls(grid, *numbers["words"])
+
+
+@dataclass(frozen=True, slots=True)
+class BitReport(KeptAsWords):
+    """A 1 with (`low_words` + value * `step_words`)/2^64, else a 0."""
+
     low_words: int
     step_words: int
 
@@ -58,15 +73,6 @@ class BitReport:
         low = EXACT.divide(N_WORDS, EXACT.add(exp(budget.epsilon), 1))
         low_words = int(EXACT.multiply(low, UPWARDS).to_integral_value(ROUND_CEILING))
         return cls(grid, low_words, (N_WORDS - 2 * low_words) // grid)
-
-    def numbers(self) -> dict[str, Any]:
-        """Return what it draws with, exactly, as a ledger keeps it."""
-        return {"words": [self.low_words, self.step_words]}
-
-    @classmethod
-    def of_numbers(cls, grid: int, numbers: Mapping[str, Any]) -> Self:
-        """Build it again from what a ledger kept."""
-        return cls(grid, *numbers["words"])
 
     def keeps(self, budget: Budget) -> bool:
         """Whether no bit is more than e^epsilon times likelier for one value than another."""
@@ -111,13 +117,12 @@ class BitReport:
 
 
 @dataclass(frozen=True, slots=True)
-class WindowReport:
+class WindowReport(KeptAsWords):
     """With `inside_words`/2^64 one of the `width` numbers from the value on, else any number.
 
     Numbers are 0 to grid + width - 1.
     """
 
-    grid: int
     width: int
     inside_words: int
 
@@ -153,15 +158,6 @@ class WindowReport:
     def n_numbers(self) -> int:
         """How many numbers a report can be."""
         return self.grid + self.width
-
-    def numbers(self) -> dict[str, Any]:
-        """Return what it draws with, exactly, as a ledger keeps it."""
-        return {"words": [self.width, self.inside_words]}
-
-    @classmethod
-    def of_numbers(cls, grid: int, numbers: Mapping[str, Any]) -> Self:
-        """Build it again from what a ledger kept."""
-        return cls(grid, *numbers["words"])
 
     def keeps(self, budget: Budget) -> bool:
         """Whether no number is more than e^epsilon times likelier for one value than another."""

@@ -80,11 +80,32 @@ class MeanReport(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class LaplaceReport:
-    """The value plus discrete Laplace noise."""
+class NoisyValue:
+    """The value plus noise of some scale: 0 on average."""
 
     grid: int
     scale: float
+
+    def numbers(self) -> dict[str, Any]:
+        """Return what it draws with, exactly, as a ledger keeps it."""
+        return {"scale": self.scale.hex()}
+
+    @classmethod
+    def of_numbers(cls, grid: int, numbers: Mapping[str, Any]) -> Self:
+        """Build it again from what a ledger kept."""
+        return cls(grid, float.fromhex(numbers["scale"]))
+
+    def estimates(self, reports: IntArray) -> FloatArray:
+        """Return the reports: noise is 0 on average.
+
+        Privacy claim: none; post-processing of reports.
+        """
+        return reports.astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceReport(NoisyValue):
+    """The value plus discrete Laplace noise."""
 
     def __post_init__(self) -> None:
         check_grid(self.grid)
@@ -95,15 +116,6 @@ class LaplaceReport:
         """Return the least noise that hides any of the values among the others."""
         check_grid(grid)
         return cls(grid, DiscreteLaplace.for_epsilon(budget.epsilon, grid).scale)
-
-    def numbers(self) -> dict[str, Any]:
-        """Return what it draws with, exactly, as a ledger keeps it."""
-        return {"scale": self.scale.hex()}
-
-    @classmethod
-    def of_numbers(cls, grid: int, numbers: Mapping[str, Any]) -> Self:
-        """Build it again from what a ledger kept."""
-        return cls(grid, float.fromhex(numbers["scale"]))
 
     def keeps(self, budget: Budget) -> bool:
         """Whether no report is more than e^epsilon times likelier for one value than another."""
@@ -116,13 +128,6 @@ class LaplaceReport:
         """
         return ExactLaplace(self.scale).add(checked_values(values, self.grid), random_bytes)
 
-    def estimates(self, reports: IntArray) -> FloatArray:
-        """Return the reports: noise is 0 on average.
-
-        Privacy claim: none; post-processing of reports.
-        """
-        return reports.astype(np.float64)
-
     @property
     def noise(self) -> Quadratic:
         """That of the noise, whatever the value is."""
@@ -130,11 +135,8 @@ class LaplaceReport:
 
 
 @dataclass(frozen=True, slots=True)
-class GaussianReport:
+class GaussianReport(NoisyValue):
     """The value plus discrete Gaussian noise, which needs a delta."""
-
-    grid: int
-    scale: float
 
     def __post_init__(self) -> None:
         check_grid(self.grid)
@@ -146,15 +148,6 @@ class GaussianReport:
         check_grid(grid)
         return cls(grid, DiscreteGaussian.for_budget(budget, grid).scale)
 
-    def numbers(self) -> dict[str, Any]:
-        """Return what it draws with, exactly, as a ledger keeps it."""
-        return {"scale": self.scale.hex()}
-
-    @classmethod
-    def of_numbers(cls, grid: int, numbers: Mapping[str, Any]) -> Self:
-        """Build it again from what a ledger kept."""
-        return cls(grid, float.fromhex(numbers["scale"]))
-
     def keeps(self, budget: Budget) -> bool:
         """Whether any two values are told apart by at most (epsilon, delta)."""
         return DiscreteGaussian(self.scale).delta(budget.epsilon, self.grid) <= budget.delta
@@ -165,13 +158,6 @@ class GaussianReport:
         Privacy claim: none by itself; `mean_clients.ClientMeanMechanism.draw` is the release's.
         """
         return add_gaussian_noise(checked_values(values, self.grid), self.scale, random_bytes)
-
-    def estimates(self, reports: IntArray) -> FloatArray:
-        """Return the reports: noise is 0 on average.
-
-        Privacy claim: none; post-processing of reports.
-        """
-        return reports.astype(np.float64)
 
     @property
     def noise(self) -> Quadratic:
