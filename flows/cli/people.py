@@ -1,5 +1,6 @@
 """`hybriddp ledger opt-out`, `opt-in` and `erase`: what one person has decided."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -26,26 +27,26 @@ PersonArgument = Annotated[str, typer.Argument(help="The person's id, as in the 
 @explained
 def opt_out(person: PersonArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Stop using a person's data from the next reservation on; the balance stays."""
-    place = Home.open(home)
-    was_known = is_known(place, person)
-    set_membership(place, person, Kind.OPTED_OUT)
-    if as_json:
-        say_json({"status": "opted_out", "was_known": was_known})
-    else:
-        say(f"Opted out: no later release uses or charges this person.{_if_unknown(was_known)}")
+    said = "Opted out: no later release uses or charges this person."
+    _decide(person, Kind.OPTED_OUT, said, home, as_json)
 
 
 @people_app.command("opt-in")
 @explained
 def opt_in(person: PersonArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Let a person take part again, with the balance that they had."""
+    said = "Opted in again: the old balance still counts."
+    _decide(person, Kind.OPTED_IN, said, home, as_json)
+
+
+def _decide(person: str, kind: Kind, said: str, home: Path | None, as_json: bool) -> None:
     place = Home.open(home)
     was_known = is_known(place, person)
-    set_membership(place, person, Kind.OPTED_IN)
+    set_membership(place, person, kind)
     if as_json:
-        say_json({"status": "opted_in", "was_known": was_known})
+        say_json({"status": kind.lower(), "was_known": was_known})
     else:
-        say(f"Opted in again: the old balance still counts.{_if_unknown(was_known)}")
+        say(f"{said}{_if_unknown(was_known)}")
 
 
 @people_app.command("erase")

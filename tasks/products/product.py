@@ -140,6 +140,19 @@ class Product:
     # What was decided between draws: what a manifest calls it among its measurements, and its file.
     decisions: Mapping[str, str] = field(default_factory=dict)
 
+    @classmethod
+    def in_room(cls, room: str, *, request: str, settings: str, **facts: Any) -> "Product":
+        """Describe a product whose parts are modules of one room, under their usual names."""
+        return cls(
+            checking_part=Later(f"{room}.verify"),
+            making_part=Later(f"{room}.product"),
+            settings_part=Later(f"{room}.request", settings),
+            request_part=Later(f"{room}.request", request),
+            working_part=Later(f"{room}.steps"),
+            summary_part=Later(f"{room}.summary", "summary"),
+            **facts,
+        )
+
     @cached_property
     def checking(self) -> Checking:
         """What follows from a manifest alone."""

@@ -148,6 +148,13 @@ class LogRequest(Form):
         return text if text in LAST else str(Epoch.parse(text))
 
     @property
+    def named_optin(self) -> str | None:
+        """What says who opted in, if anything does."""
+        if self.roster is not None:
+            return "roster"
+        return "column" if self.columns.optin is not None else None
+
+    @property
     def text_columns(self) -> tuple[str, ...]:
         """The columns that the log must have, and whose values need one spelling."""
         named = (self.columns.person, self.columns.optin, self.columns.time)

@@ -1,12 +1,15 @@
 """The clusters that people's points form, by hybrid k-means."""
 
-from tasks.products.product import Group, Later, Product
+from tasks.products.product import Group, Product
 
 KMEANS = "kmeans"
 # Opt-in people's points, and what clients answer about theirs.
 POINTS, ANSWERS = "points", "answers"
 
-CLUSTERS = Product(
+CLUSTERS = Product.in_room(
+    __name__,
+    request="KMeansRequest",
+    settings="ClusterSettings",
     name="kmeans",
     help="Publish the clusters that people's points form; run it again to get them for free.",
     strategies=(KMEANS,),
@@ -17,10 +20,4 @@ CLUSTERS = Product(
     event_modules=("hybriddp.kmeans.events",),
     has_lists=False,
     suites=("raw_numbers", "clusters"),
-    checking_part=Later("tasks.products.clusters.verify"),
-    making_part=Later("tasks.products.clusters.product"),
-    settings_part=Later("tasks.products.clusters.request", "ClusterSettings"),
-    request_part=Later("tasks.products.clusters.request", "KMeansRequest"),
-    working_part=Later("tasks.products.clusters.steps"),
-    summary_part=Later("tasks.products.clusters.summary", "summary"),
 )

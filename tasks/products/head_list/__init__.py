@@ -1,12 +1,15 @@
 """The head of a search log, by BLENDER."""
 
 from hybriddp.params import HIGH_UTILITY, PAPER
-from tasks.products.product import Group, Later, Product
+from tasks.products.product import Group, Product
 
 # Who finds the list, who measures it, and who reports on it; nobody is in two of them.
 HEADLIST, HISTOGRAM, CLIENTS = "S", "T", "C"
 
-HEAD_LIST = Product(
+HEAD_LIST = Product.in_room(
+    __name__,
+    request="ReleaseRequest",
+    settings="PublishSettings",
     name="release",
     help="Publish the head of a search log; run it again to go on, or to get the same list for "
     "free.",
@@ -19,11 +22,5 @@ HEAD_LIST = Product(
     event_modules=("hybriddp.blender.events", "hybriddp.randomizers.events"),
     has_lists=True,
     suites=("raw_log", "head_list", "trends", "release"),
-    checking_part=Later("tasks.products.head_list.verify"),
-    making_part=Later("tasks.products.head_list.product"),
-    settings_part=Later("tasks.products.head_list.request", "PublishSettings"),
-    request_part=Later("tasks.products.head_list.request", "ReleaseRequest"),
-    working_part=Later("tasks.products.head_list.steps"),
-    summary_part=Later("tasks.products.head_list.summary", "summary"),
     decisions={"listed": "left_out.json"},
 )

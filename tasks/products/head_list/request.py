@@ -163,10 +163,8 @@ class ReleaseRequest(SearchRequest, PublishSettings):
     @property
     def optin_source(self) -> str:
         """Who counts as opted in, in words that name no person."""
-        if self.roster is not None:
-            return "roster"
-        if self.columns.optin is not None:
-            return "column"
+        if self.named_optin is not None:
+            return self.named_optin
         if self.clients == "reports":
             return EVERYBODY
         fraction = _OPTIN_FRACTION if self.optin_fraction is None else self.optin_fraction

@@ -1,11 +1,14 @@
 """Histograms of keywords, queries, pairs and clicks, by ZEALOUS."""
 
 from hybriddp.zealous.item_kinds import ITEM_KINDS
-from tasks.products.product import Group, Later, Product
+from tasks.products.product import Group, Product
 
 ZEALOUS = "zealous"
 
-HISTOGRAMS = Product(
+HISTOGRAMS = Product.in_room(
+    __name__,
+    request="ZealousRequest",
+    settings="HistogramSettings",
     name="zealous",
     help="Publish which items of a log many people share; run it again to get the same for free.",
     strategies=(ZEALOUS,),
@@ -19,10 +22,4 @@ HISTOGRAMS = Product(
     event_modules=("hybriddp.zealous.events",),
     has_lists=True,
     suites=("raw_log", "histograms"),
-    checking_part=Later("tasks.products.histograms.verify"),
-    making_part=Later("tasks.products.histograms.product"),
-    settings_part=Later("tasks.products.histograms.request", "HistogramSettings"),
-    request_part=Later("tasks.products.histograms.request", "ZealousRequest"),
-    working_part=Later("tasks.products.histograms.steps"),
-    summary_part=Later("tasks.products.histograms.summary", "summary"),
 )

@@ -106,6 +106,4 @@ class ZealousRequest(SearchRequest, HistogramSettings):
     @property
     def optin_source(self) -> str:
         """Who takes part, in words that name no person."""
-        if self.roster is not None:
-            return "roster"
-        return "column" if self.columns.optin is not None else "everybody in the log"
+        return self.named_optin or "everybody in the log"

@@ -75,11 +75,7 @@ class NumbersRequest(LogRequest):
     @property
     def optin_source(self) -> str:
         """Who counts as opted in, in words that name no person."""
-        if self.roster is not None:
-            return "roster"
-        if self.columns.optin is not None:
-            return "column"
-        return f"hash {self.optin_share}"
+        return self.named_optin or f"hash {self.optin_share}"
 
     @property
     def optin_share(self) -> Fraction:
