@@ -7,12 +7,12 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from flows.console import options
 from flows.console.spared import spare_pandas, spare_wrappers
 from flows.console.terminal import (
     Console,
     HomeOption,
     JsonOption,
+    YesOption,
     confirm,
     explained,
     harmless,
@@ -21,6 +21,13 @@ from flows.console.terminal import (
     say_json,
 )
 
+BlocklistOption = Annotated[
+    Path | None, typer.Option(help="Queries never to publish; for good, in every revision.")
+]
+AcceptCollapseOption = Annotated[
+    bool | None,
+    typer.Option("--accept-collapse", help="Publish an empty list, or one half of the last one."),
+]
 KeyOption = Annotated[
     Path | None, typer.Option("--key", help="Public key file; default: signing.pub of the home.")
 ]
@@ -32,9 +39,9 @@ def reprocess(
     decimals: Annotated[int | None, typer.Option(help="Other rounding.")] = None,
     valid_days: Annotated[int | None, typer.Option(help="Other expiry.")] = None,
     max_bytes: Annotated[int | None, typer.Option(help="Other size limit.")] = None,
-    blocklist: options.Blocklist = None,
+    blocklist: BlocklistOption = None,
     min_agreement: Annotated[float | None, typer.Option(help="Other limit of agreement.")] = None,
-    accept_collapse: options.AcceptCollapse = None,
+    accept_collapse: AcceptCollapseOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -115,7 +122,7 @@ def verify(
 def withdraw(
     release_id: Annotated[str, typer.Argument(help="A published release.")],
     reason: Annotated[str, typer.Option(help="Why; it is published.")],
-    yes: options.Yes = False,
+    yes: YesOption = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:

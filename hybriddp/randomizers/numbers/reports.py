@@ -8,7 +8,7 @@ laws of `bounded_reports` have less noise.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -47,36 +47,6 @@ class Quadratic(NamedTuple):
             top = -self.c1 / (2 * self.c2)
             ends.append(self.at(min(max(top, Fraction(0)), Fraction(grid))))
         return max(ends)
-
-
-class MeanReport(Protocol):
-    """What every local report of a number can do."""
-
-    @property
-    def grid(self) -> int:
-        """The largest value; the smallest is 0."""
-
-    def numbers(self) -> dict[str, Any]:
-        """Return what it draws with, exactly, as a ledger keeps it."""
-
-    def keeps(self, budget: Budget) -> bool:
-        """Whether no report is more than e^epsilon times likelier for one value than another."""
-
-    def randomize(self, values: IntArray, random_bytes: RandomBytes) -> IntArray:
-        """Return one report for each value, made of these bytes.
-
-        Privacy claim: none by itself; `mean_clients.ClientMeanMechanism.draw` is the release's.
-        """
-
-    def estimates(self, reports: IntArray) -> FloatArray:
-        """Return what each report says of its value, on average exactly the value.
-
-        Privacy claim: none; post-processing of reports.
-        """
-
-    @property
-    def noise(self) -> Quadratic:
-        """The variance of an estimate, by the value."""
 
 
 @dataclass(frozen=True, slots=True)
