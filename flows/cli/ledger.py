@@ -33,6 +33,7 @@ from tasks.budget.overview import balance, dearest, policy_of, public_export, ru
 from tasks.budget.policy import DELTA_UNITS, EPSILON_UNITS, set_policy
 from tasks.ledger.check import check_ledger
 from tasks.ledger.ledger import Ledger
+from tasks.ledger.payloads import Reserved
 from tasks.ledger.rules import SHOWN_DIGITS, Kind
 from tasks.store.home import Home, write_whole
 
@@ -64,12 +65,13 @@ def show(
             continue
         state = ledger.attempt(entry.release_id, entry.attempt)
         burnt, price = ", ".join(state.burnt_draws), dearest(entry)
+        reserved = entry.said(Reserved)
         table.add_row(
             entry.release_id[:SHOWN_DIGITS] + (f".a{entry.attempt}" if entry.attempt > 1 else ""),
-            entry.payload["epoch"],
-            entry.payload["product"],
+            reserved.epoch,
+            reserved.product,
             f"burnt {burnt}" if burnt else str(state.entries[-1].kind),
-            people_in(entry.payload),
+            people_in(reserved),
             rounded_up(Fraction(price.epsilon, EPSILON_UNITS)),
             rounded_up(Fraction(price.delta, DELTA_UNITS)),
         )

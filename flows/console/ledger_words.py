@@ -1,20 +1,19 @@
 """How the ledger's sums are shown: in words for people, with named units for machines."""
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 from hybriddp.rounding import rounded_down, rounded_up
 from tasks.budget.overview import Balance, Runway
 from tasks.budget.policy import Policy
+from tasks.ledger.payloads import Reserved
 from tasks.products.registry import product_of
 
 
-def people_in(reserved: Mapping[str, Any]) -> str:
+def people_in(reserved: Reserved) -> str:
     """Return how many people are in the groups, those who are in several only once."""
-    groups = reserved["groups"]
-    sharing = product_of(reserved["parameters"]).people_of(groups)
-    members = [groups[together[0]]["members"] for together in sharing]
+    sharing = product_of(reserved.parameters).people_of(reserved.groups)
+    members = [reserved.groups[together[0]].members for together in sharing]
     return " + ".join("devices" if size is None else str(size) for size in members)
 
 

@@ -8,6 +8,7 @@ both in one home, one human could pay up to the cap in the ledger and once more 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from tasks.ledger.payloads import Reserved
 from tasks.ledger.rules import Entry, live_reservations
 from tasks.products.registry import product_of
 from tasks.products.request import LogRequest
@@ -26,8 +27,9 @@ def require_one_budget(request: LogRequest, entries: list[Entry]) -> None:
     groups, parameters = tuple(request.prices()), request.measurement_parameters()
     others = _others_charged(groups, parameters)
     for entry in live_reservations(entries):
-        there = entry.payload["parameters"]
-        others_there = _others_charged(entry.payload["groups"], there)
+        reserved = entry.said(Reserved)
+        there = reserved.parameters
+        others_there = _others_charged(reserved.groups, there)
         if _has_devices(parameters) and others_there:
             conflict = f"has charged {others_there}, and this one would take reports of devices"
         elif others and _has_devices(there):
@@ -35,8 +37,8 @@ def require_one_budget(request: LogRequest, entries: list[Entry]) -> None:
         else:
             continue
         raise BudgetRefused(
-            f"release {entry.release_id} of this home (product {entry.payload['product']}, epoch "
-            f"{entry.payload['epoch']}) {conflict}. One human would have two budgets that do not "
+            f"release {entry.release_id} of this home (product {reserved.product}, epoch "
+            f"{reserved.epoch}) {conflict}. One human would have two budgets that do not "
             "know each other: the ledger's, and that of their device. Name the opt-in people by a "
             "roster or a column, with no clients in the log; or keep the two kinds in different "
             "homes of different people. Nobody was charged."

@@ -14,6 +14,7 @@ from tasks.budget.policy import Charge, Policy, current_policy
 from tasks.budget.spending import Spent, history, put_spending, total
 from tasks.ledger.chain import canonical
 from tasks.ledger.ledger import GENESIS, Head, Ledger
+from tasks.ledger.payloads import DrawStarted, Reserved
 from tasks.ledger.rules import Entry, Kind, live_reservations
 from tasks.ledger.witnesses import verified_head
 from tasks.log.engine import Engine, open_memory
@@ -161,7 +162,7 @@ def set_membership(home: Home, person: str, kind: Kind) -> Entry:
     """Put on record that a person opts out, comes back, or is erased; the balance stays."""
     ledger = open_for_writing(home)
     account = account_of(Keyring.open(home), person, id_form_of(ledger.entries()))
-    return ledger.note(kind, {}, subject=account.hex())
+    return ledger.note(kind, subject=account.hex())
 
 
 def public_export(home: Home) -> dict[str, Any]:
@@ -180,12 +181,12 @@ def public_export(home: Home) -> dict[str, Any]:
                 "draw": entry.draw,
             }
         if entry.kind is Kind.RESERVED:
-            payload = entry.payload
-            row |= {key: payload[key] for key in ("product", "epoch", "locale", "groups", "policy")}
+            shown_of_it = {"product", "epoch", "locale", "groups", "policy"}
+            row |= entry.payload.model_dump(include=shown_of_it, exclude_unset=True)
         if entry.kind is Kind.DRAW_STARTED:
-            row |= {"event": entry.payload["event"]}
+            row |= {"event": entry.said(DrawStarted).event}
         if entry.kind is Kind.POLICY:
-            row |= {"kind": str(entry.kind), "at": entry.at, "policy": entry.payload}
+            row |= {"kind": str(entry.kind), "at": entry.at, "policy": entry.payload.as_json()}
         rows.append(row)
     head = {"seq": entries[-1].seq, "hash": entries[-1].hash} if entries else None
     return {"schema_version": 1, "head": head, "entries": rows}
@@ -193,13 +194,10 @@ def public_export(home: Home) -> dict[str, Any]:
 
 def dearest(reservation: Entry) -> Charge:
     """Return what the most charged person of a release paid."""
-    groups = reservation.payload["groups"]
+    reserved = reservation.said(Reserved)
     paid = [
-        Charge(
-            sum(groups[group]["epsilon_nano"] for group in together),
-            sum(groups[group]["delta_atto"] for group in together),
-        )
-        for together in product_of(reservation.payload["parameters"]).people_of(groups)
+        Charge.sum(Charge.of_terms(reserved.groups[group]) for group in together)
+        for together in product_of(reserved.parameters).people_of(reserved.groups)
     ]
     return Charge(max(charge.epsilon for charge in paid), max(charge.delta for charge in paid))
 

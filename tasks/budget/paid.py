@@ -27,14 +27,13 @@ def saying_what_was_paid(release: Release) -> Iterator[None]:
 def what_was_paid(release: Release) -> str:
     """Say what was charged to whom by an attempt that is not published; empty if nobody was."""
     state = release.state
-    reserved = state.find(Kind.RESERVED)
+    reserved = state.reserved
     if reserved is None or state.has(Kind.PUBLISHED) or state.has(Kind.VOIDED):
         return ""
     parts = [
-        f"{terms['members']:,} people {Charge(terms['epsilon_nano'], terms['delta_atto'])} each "
-        f"({group})"
-        for group, terms in reserved.payload["groups"].items()
-        if terms["members"] is not None
+        f"{terms.members:,} people {Charge.of_terms(terms)} each ({group})"
+        for group, terms in reserved.groups.items()
+        if terms.members is not None
     ]
     return f"Charged for this release: {', '.join(parts)}. {_what_to_do(release, state)}"
 

@@ -10,6 +10,7 @@ from hybriddp.errors import require
 from hybriddp.params import Budget, Number, exact
 from hybriddp.rounding import rounded_down, rounded_up
 from tasks.ledger.ledger import Head, Ledger, LedgerMoved, Recheck
+from tasks.ledger.payloads import MAX_REFUSALS, Cap, PolicySet, Terms
 from tasks.ledger.rules import Entry, Kind
 
 # Charges are whole numbers of these units, rounded up: sums over years stay exact in any engine.
@@ -17,7 +18,6 @@ EPSILON_UNITS = 10**9
 DELTA_UNITS = 10**18
 # A century: more is for life.
 _LONGEST_WINDOW = 36_525
-MAX_REFUSALS = 10
 # More promises nothing, and would not fit the ledger's whole numbers.
 _LARGEST_CAP = 1_000_000
 
@@ -33,6 +33,21 @@ class Charge:
     def of(cls, budget: Budget) -> "Charge":
         """Round a budget up to whole units."""
         return cls(-(-budget.epsilon * EPSILON_UNITS // 1), -(-budget.delta * DELTA_UNITS // 1))
+
+    @classmethod
+    def of_terms(cls, terms: Terms) -> "Charge":
+        """Return what a row says that each member of a group pays."""
+        return cls(terms.epsilon_nano, terms.delta_atto)
+
+    @classmethod
+    def sum(cls, charges: Iterable["Charge"]) -> "Charge":
+        """Add charges up."""
+        known = list(charges)
+        return cls(sum(one.epsilon for one in known), sum(one.delta for one in known))
+
+    def fits(self, cap: "Charge") -> bool:
+        """Whether this is at most a cap."""
+        return self.epsilon <= cap.epsilon and self.delta <= cap.delta
 
     def __str__(self) -> str:
         return self._shown(rounded_up)
@@ -113,23 +128,25 @@ class Policy:
         )
 
     @classmethod
-    def of_payload(cls, payload: Mapping[str, Any]) -> "Policy":
-        """Read what a row or a manifest holds."""
-        return cls(
-            Charge(payload["cap_epsilon_nano"], payload["cap_delta_atto"]),
-            payload["window_days"],
-            payload.get("max_refusals", MAX_REFUSALS),
-        )
+    def stated(cls, cap: Cap) -> "Policy":
+        """Return what a row or a manifest states."""
+        charge = Charge(cap.cap_epsilon_nano, cap.cap_delta_atto)
+        return cls(charge, cap.window_days, cap.max_refusals)
+
+    @classmethod
+    def in_manifest(cls, cap: Mapping[str, Any]) -> "Policy":
+        """Return what a manifest states, whatever a later version says beside it."""
+        return cls.stated(Cap(**{name: cap[name] for name in Cap.model_fields if name in cap}))
 
     @property
-    def payload(self) -> dict[str, int | None]:
-        """What the ledger's row holds."""
-        return {
-            "cap_epsilon_nano": self.cap.epsilon,
-            "cap_delta_atto": self.cap.delta,
-            "window_days": self.window_days,
-            "max_refusals": self.max_refusals,
-        }
+    def statement(self) -> Cap:
+        """This as rows and manifests state it."""
+        return Cap(
+            cap_epsilon_nano=self.cap.epsilon,
+            cap_delta_atto=self.cap.delta,
+            window_days=self.window_days,
+            max_refusals=self.max_refusals,
+        )
 
     def window_start(self, now: datetime) -> datetime:
         """Return the moment before which charges no longer count."""
@@ -163,7 +180,7 @@ def current_policy(entries: list[Entry]) -> Policy:
     """Return the policy that the newest POLICY row set, or the default."""
     for entry in reversed(entries):
         if entry.kind is Kind.POLICY:
-            return Policy.of_payload(entry.payload)
+            return Policy.stated(entry.said(PolicySet))
     return Policy()
 
 
@@ -178,4 +195,5 @@ def set_policy(ledger: Ledger, policy: Policy, since: Head | None = None) -> Ent
             raise LedgerMoved("somebody else has changed the policy meanwhile; look at it again.")
 
     recheck = None if since is None else Recheck(since, (Kind.POLICY,), check)
-    return ledger.append(Kind.POLICY, "", None, policy.payload, recheck=recheck)
+    row = PolicySet(**policy.statement.as_json())
+    return ledger.append(Kind.POLICY, "", None, row, recheck=recheck)

@@ -1,6 +1,7 @@
 """What the ledger promises everybody, and what another policy means for promises that were made."""
 
 from tasks.budget.policy import DELTA_UNITS, EPSILON_UNITS, Charge, Policy, current_policy, weakest
+from tasks.ledger.payloads import Reserved
 from tasks.ledger.rules import Entry, live_reservations
 from tasks.publish.shelf import published_manifests, published_packages
 from tasks.store.home import Home
@@ -11,7 +12,7 @@ def promised_policy(entries: list[Entry]) -> Policy:
 
     Labels and packages state it. A cap that was never used and holds no more changes nothing.
     """
-    charged = [Policy.of_payload(e.payload["policy"]) for e in live_reservations(entries)]
+    charged = [Policy.stated(e.said(Reserved).policy) for e in live_reservations(entries)]
     return weakest([*charged, current_policy(entries)])
 
 
@@ -21,7 +22,7 @@ def price_of_change(home: Home, old: Policy, new: Policy) -> str:
         f"The policy becomes {_words(new)}; it was {_words(old)}. The change is on record for ever "
         "and holds from the next reservation on."
     ]
-    labels = [Policy.of_payload(manifest["cap"]) for _, manifest in published_manifests(home)]
+    labels = [Policy.in_manifest(manifest["cap"]) for _, manifest in published_manifests(home)]
     sentences += _price(new, labels, "published labels promise")
     packages = _stated_to_devices(home)
     sentences += _price(new, packages, "collection packages promise devices")

@@ -2,7 +2,6 @@
 
 import os
 import secrets
-from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -14,6 +13,7 @@ from tasks.budget.one_human import require_one_budget
 from tasks.budget.policy import Charge, Policy, current_policy
 from tasks.budget.spending import file_digest, first_fit, history, put_spending, total
 from tasks.ledger.ledger import Head, LedgerMoved, Recheck
+from tasks.ledger.payloads import Nothing, Reserved, Terms
 from tasks.ledger.rules import Entry, Kind
 from tasks.ledger.witnesses import verified_head
 from tasks.log.engine import DuckDBEngine, open_warehouse
@@ -51,7 +51,7 @@ def reserve(run: LogRun) -> None:
 
 def _decide_again(
     engine: DuckDBEngine,
-    payload: Mapping[str, Any],
+    payload: Reserved,
     moment: datetime,
     rows: list[Entry],
     date: datetime,
@@ -62,7 +62,7 @@ def _decide_again(
     Whoever leaves meanwhile matters if they were to take part.
     """
     left = (Kind.OPTED_OUT, Kind.ERASED)
-    harmless = left if payload["policy"]["window_days"] else (*left, Kind.DRAW_STARTED)
+    harmless = left if payload.policy.window_days else (*left, Kind.DRAW_STARTED)
     if date < moment or any(row.kind not in harmless for row in rows):
         raise LedgerMoved("somebody was charged, or the cap changed, since the decision.")
     accounts = [bytes.fromhex(row.draw) for row in rows if row.kind in left]
@@ -73,7 +73,7 @@ def _decide_again(
             raise LedgerMoved("somebody who was to take part has left since the decision.")
 
 
-def _decide(engine: DuckDBEngine, run: LogRun, head: Head, now: datetime) -> dict[str, Any]:
+def _decide(engine: DuckDBEngine, run: LogRun, head: Head, now: datetime) -> Reserved:
     entries = [entry for entry in run.ledger.entries() if entry.seq <= head.seq]
     policy = current_policy(entries)
     require_free_epoch(run.request, run.release_id, entries)
@@ -88,29 +88,26 @@ def _decide(engine: DuckDBEngine, run: LogRun, head: Head, now: datetime) -> dic
     groups = {row["cohort"]: row for row in engine.fetch("candidate_groups").to_pylist()}
     charged = run.request.groups_in_the_log
     for together in run.product.people_of(charged):
-        asked = Charge(
-            sum(charges[group].epsilon for group in together),
-            sum(charges[group].delta for group in together),
-        )
+        asked = Charge.sum(charges[group] for group in together)
         for group in together:
             _require_size(engine, run, entries, group, groups.get(group), asked, policy, now)
     terms = {
-        group: {
-            "epsilon_nano": charges[group].epsilon,
-            "delta_atto": charges[group].delta,
-            "members": groups[group]["n_affordable"] if group in charged else None,
-        }
-        for group in charges
+        group: Terms(
+            epsilon_nano=charge.epsilon,
+            delta_atto=charge.delta,
+            members=groups[group]["n_affordable"] if group in charged else None,
+        )
+        for group, charge in charges.items()
     }
-    return {
-        "product": run.request.product,
-        "epoch": run.request.epoch,
-        "locale": run.request.locale,
-        "parameters": run.request.measurement_parameters(),
-        "policy": policy.payload,
-        "groups": terms,
-        "participation": _seal(engine, run.home),
-    }
+    return Reserved(
+        product=run.request.product,
+        epoch=run.request.epoch,
+        locale=run.request.locale,
+        parameters=run.request.measurement_parameters(),
+        policy=policy.statement,
+        groups=terms,
+        participation=_seal(engine, run.home),
+    )
 
 
 def _price_table(charges: dict[str, Charge]) -> pa.Table:
@@ -180,5 +177,5 @@ def void_reservation(home: Home, release_id: str) -> tuple[str, int]:
     attempts = ledger.attempts(release_id)
     if not attempts:
         raise BudgetRefused(f"no release has the id {release_id!r}; `hybriddp ledger show` lists.")
-    ledger.append(Kind.VOIDED, release_id, attempts[-1], {})
+    ledger.append(Kind.VOIDED, release_id, attempts[-1], Nothing())
     return release_id, attempts[-1]

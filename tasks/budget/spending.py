@@ -11,6 +11,7 @@ import pyarrow as pa
 from tasks.budget.policy import Charge, Policy
 from tasks.ledger.chain import running_dates
 from tasks.ledger.ledger import LedgerCorrupt
+from tasks.ledger.payloads import Reserved
 from tasks.ledger.rules import Entry, Kind, live_reservations
 from tasks.log.engine import Engine
 from tasks.store.home import Home
@@ -43,7 +44,7 @@ def put_sums(engine: Engine, home: Home, counted: Sequence[tuple[Entry, str]]) -
     """Fill `spending` with the sums of these charges: groups of reservations."""
     put_participation(engine, home, [entry for entry, _ in counted])
     charges = [
-        (entry.payload["participation"], group, charge.epsilon, charge.delta)
+        (entry.said(Reserved).participation, group, charge.epsilon, charge.delta)
         for entry, group in counted
         for charge in [charge_of(entry, group)]
     ]
@@ -73,7 +74,7 @@ def dated_charges(entries: list[Entry]) -> list[tuple[Entry, str, datetime]]:
     return [
         (e, group, dates[started.get((e.release_id, e.attempt, group), e.seq)])
         for e in live_reservations(entries)
-        for group in e.payload["groups"]
+        for group in e.said(Reserved).groups
     ]
 
 
@@ -86,7 +87,7 @@ def started_draws(entries: list[Entry]) -> dict[tuple[str, int, str], int]:
 
 def put_participation(engine: Engine, home: Home, reservations: list[Entry]) -> None:
     """Make the sealed files of these reservations visible as `participation`."""
-    digests = dict.fromkeys(entry.payload["participation"] for entry in reservations)
+    digests = dict.fromkeys(entry.said(Reserved).participation for entry in reservations)
     files = [sealed_file(home, digest) for digest in digests]
     if files:
         engine.read_sealed("participation", files)
@@ -125,21 +126,18 @@ def history(engine: Engine, home: Home, entries: list[Entry], account: bytes) ->
     return [
         Spent(at, entry.release_id, group, charge_of(entry, group), entry.attempt)
         for entry, group, at in dated_charges(entries)
-        if (entry.payload["participation"], group) in served
+        if (entry.said(Reserved).participation, group) in served
     ]
 
 
 def charge_of(entry: Entry, group: str) -> Charge:
     """Return what a reservation charges each member of a group."""
-    terms = entry.payload["groups"][group]
-    return Charge(terms["epsilon_nano"], terms["delta_atto"])
+    return Charge.of_terms(entry.said(Reserved).groups[group])
 
 
 def total(charges: list[Spent]) -> Charge:
     """Add charges up."""
-    return Charge(
-        sum(spent.charge.epsilon for spent in charges), sum(spent.charge.delta for spent in charges)
-    )
+    return Charge.sum(spent.charge for spent in charges)
 
 
 def first_fit(
@@ -151,10 +149,6 @@ def first_fit(
     for moment in sorted(moment for moment in moments if moment >= now):
         # A charge leaves the window a moment after its last second in it.
         inside = [s for s in charges if s.at >= policy.window_start(moment + timedelta(seconds=1))]
-        spent = total(inside)
-        if (
-            spent.epsilon + asked.epsilon <= policy.cap.epsilon
-            and spent.delta + asked.delta <= policy.cap.delta
-        ):
+        if Charge.sum((total(inside), asked)).fits(policy.cap):
             return moment
     return None

@@ -26,6 +26,7 @@ from datetime import datetime
 from tasks.budget.policy import Policy
 from tasks.budget.spending import dated_charges, put_sums, sealed_file, started_draws
 from tasks.ledger.ledger import Head, LedgerMoved, Recheck
+from tasks.ledger.payloads import PolicySet, Reserved
 from tasks.ledger.rules import Entry, Kind
 from tasks.log.engine import open_memory
 from tasks.release.refusals import BudgetRefused
@@ -41,7 +42,7 @@ def may_start(release: Release, group: str) -> Recheck | None:
     None: nobody is charged here. Devices keep their own accounts.
     """
     reserved = release.state.find(Kind.RESERVED)
-    if reserved is None or reserved.payload["groups"][group]["members"] is None:
+    if reserved is None or reserved.said(Reserved).groups[group].members is None:
         return None
     entries, moment = release.ledger.entries(*_KINDS), release.ledger.moment()
     behind = [entry for entry in entries if entry.seq > reserved.seq]
@@ -66,11 +67,11 @@ def _has_changed(behind: list[Entry]) -> bool:
 def _require_counted(reserved: Entry, behind: list[Entry], date: datetime) -> None:
     """Refuse if anybody decided, or would now decide, without this charge."""
     at = datetime.fromisoformat(reserved.at)
-    voided = {(e.release_id, e.attempt) for e in behind if e.kind is Kind.VOIDED}
+    voided = {e.key for e in behind if e.kind is Kind.VOIDED}
     decisions = [
-        (Policy.of_payload(entry.payload["policy"]), datetime.fromisoformat(entry.at))
+        (Policy.stated(entry.said(Reserved).policy), datetime.fromisoformat(entry.at))
         for entry in behind
-        if entry.kind is Kind.RESERVED and (entry.release_id, entry.attempt) not in voided
+        if entry.kind is Kind.RESERVED and entry.key not in voided
     ]
     decisions.append((_policy_now(reserved, behind), date))
     if any(at < policy.window_start(moment) for policy, moment in decisions):
@@ -82,8 +83,8 @@ def _require_counted(reserved: Entry, behind: list[Entry], date: datetime) -> No
 
 
 def _policy_now(reserved: Entry, behind: list[Entry]) -> Policy:
-    payloads = [entry.payload for entry in behind if entry.kind is Kind.POLICY]
-    return Policy.of_payload([reserved.payload["policy"], *payloads][-1])
+    since = [entry.said(PolicySet) for entry in behind if entry.kind is Kind.POLICY]
+    return Policy.stated([reserved.said(Reserved).policy, *since][-1])
 
 
 def _require_affordable(
@@ -103,7 +104,7 @@ def _require_affordable(
     ]
     with open_memory(release.home.spill) as engine:
         put_sums(engine, release.home, counted)
-        sealed = sealed_file(release.home, reserved.payload["participation"])
+        sealed = sealed_file(release.home, reserved.said(Reserved).participation)
         engine.read_sealed("sealed", [sealed])
         cap = policy.cap
         engine.step("ledger/overdrawn", cohort=group, cap_epsilon=cap.epsilon, cap_delta=cap.delta)

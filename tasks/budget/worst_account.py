@@ -15,6 +15,7 @@ from hybriddp.accounting.event import Event, from_json
 from tasks.budget.overview import Worst
 from tasks.budget.policy import DELTA_UNITS, Policy
 from tasks.budget.spending import put_participation
+from tasks.ledger.payloads import DrawStarted, Reserved
 from tasks.ledger.rules import Entry, Kind, live_reservations
 from tasks.log.engine import Engine
 from tasks.products.registry import PRODUCTS
@@ -29,7 +30,7 @@ def drawn_events(entries: list[Entry]) -> dict[tuple[str, int, str], Event]:
     for product in PRODUCTS:
         product.import_events()
     return {
-        (e.release_id, e.attempt, e.draw): from_json(e.payload["event"])
+        (e.release_id, e.attempt, e.draw): from_json(e.said(DrawStarted).event)
         for e in entries
         if e.kind is Kind.DRAW_STARTED
     }
@@ -72,11 +73,12 @@ def _histories(engine: Engine, home: Home, entries: list[Entry]) -> list[tuple[E
     events, reservations = drawn_events(entries), live_reservations(entries)
     draws: dict[tuple[str, str], list[Event]] = {}
     for entry in reservations:
-        for group in entry.payload["groups"]:
+        reserved = entry.said(Reserved)
+        for group in reserved.groups:
             event = events.get((entry.release_id, entry.attempt, group))
             if event is not None:
                 # Two releases with the same people have one participation file.
-                draws.setdefault((entry.payload["participation"], group), []).append(event)
+                draws.setdefault((reserved.participation, group), []).append(event)
     put_participation(engine, home, reservations)
     places = list(draws)
     engine.put(

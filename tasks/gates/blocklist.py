@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hybriddp.device.normalise import normalise_query
+from tasks.ledger.payloads import Publication
 from tasks.ledger.rules import PUBLICATIONS
 from tasks.release.refusals import BadInput
 
@@ -21,7 +22,7 @@ def blocked_queries(
     What was blocked stays so: a list that forgets a text must not publish it again.
     """
     earlier = [e for e in release.state.entries if e.kind in PUBLICATIONS]
-    kept: frozenset[str] = frozenset(earlier[-1].payload["blocked"] if earlier else ())
+    kept: frozenset[str] = frozenset(earlier[-1].said(Publication).blocked if earlier else ())
     new = read_blocklist(blocklist)
     return kept | (new & frozenset(listed(release)) if new else new)
 

@@ -64,7 +64,7 @@ def _list_before(release: Release) -> Path | None:
     if release.state.has(Kind.PUBLISHED):
         return published_folder(release)
     reserved = release.reservation
-    return latest_folder(release.home, reserved["product"], reserved["locale"])
+    return latest_folder(release.home, reserved.product, reserved.locale)
 
 
 def _losses(

@@ -10,21 +10,24 @@ would ask the same again. The rows say what was asked, never what was answered.
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 
 from tasks.budget.policy import current_policy
 from tasks.ledger.chain import canonical
 from tasks.ledger.ledger import GENESIS, Head, Recheck
+from tasks.ledger.payloads import Judged, Reserved
 from tasks.ledger.rules import ONCE_ATTEMPT, Entry, Kind
 from tasks.log.raw.files import BadInput
 from tasks.release.refusals import BudgetRefused
-from tasks.release.run import LogRun, log_id_of, slot_of
+from tasks.release.run import LogRun, log_id_of
 
 # What is asked of a log before its gate is: whether it can be read at all.
 READING = "reading"
 _KINDS = (Kind.JUDGED, Kind.RESERVED, Kind.DRAWN, Kind.POLICY)
+# Which questions count together.
+Pot = Callable[[Judged], bool]
 _FROM_THE_BEGINNING = Head(0, GENESIS)
 
 
@@ -33,15 +36,15 @@ def record_judgement(run: LogRun, suite: str, limits: Mapping[str, float] = {}) 
 
     The same log under the same limits gives the same answer, so asking again costs nothing.
     """
-    asked = {
-        "release_id": run.release_id,
-        "product": run.request.product,
-        "epoch": run.request.epoch,
-        "log": log_id_of(run),
-        "suite": suite,
-        "limits": {name: float(value).hex() for name, value in sorted(limits.items())},
-    }
-    key = hashlib.sha256(canonical(asked).encode()).hexdigest()[:32]
+    asked = Judged(
+        release_id=run.release_id,
+        product=run.request.product,
+        epoch=run.request.epoch,
+        log=log_id_of(run),
+        suite=suite,
+        limits={name: float(value).hex() for name, value in sorted(limits.items())},
+    )
+    key = hashlib.sha256(canonical(asked.as_json()).encode()).hexdigest()[:32]
 
     def check(rows: list[Entry], _date: datetime) -> None:
         if _is_new(run, suite, rows):
@@ -70,11 +73,13 @@ def judged_reading(run: LogRun) -> Iterator[None]:
 
 def _require_few(run: LogRun, rows: list[Entry]) -> None:
     most, epoch = current_policy(rows).max_refusals, run.request.epoch
-    for whose, pot, value in (
-        (f"logs of epoch {epoch} were", "epoch", epoch),
-        ("this log was, under any epoch's name,", "log", log_id_of(run)),
-    ):
-        if count_fruitless(rows, pot, value) >= most:
+    log = log_id_of(run)
+    pots: tuple[tuple[str, Pot], ...] = (
+        (f"logs of epoch {epoch} were", lambda asked: asked.epoch == epoch),
+        ("this log was, under any epoch's name,", lambda asked: asked.log == log),
+    )
+    for whose, pot in pots:
+        if count_fruitless(rows, pot) >= most:
             raise BudgetRefused(
                 f"{whose} judged {most} times without a draw that followed, and every verdict "
                 "tells something about people's data that no noise hides. The log was not "
@@ -82,35 +87,31 @@ def _require_few(run: LogRun, rows: list[Entry]) -> None:
             )
 
 
-def count_fruitless(rows: list[Entry], pot: str, value: str) -> int:
-    """Count the verdicts on an `epoch`, or on a `log`, that no draw followed.
+def count_fruitless(rows: list[Entry], is_counted: Pot) -> int:
+    """Count the verdicts, on an epoch or on a log, that no draw followed.
 
     A release takes one verdict as soon as it has drawn, and so left a measurement behind; one that
     was reserved only takes none. Of several releases of one product, epoch and locale one does.
     """
-    asked = [e.payload for e in rows if e.kind is Kind.JUDGED and e.payload.get(pot) == value]
+    asked = [one for one in _questions(rows) if is_counted(one)]
     reading, judging = (
-        Counter(
-            payload["release_id"]
-            for payload in asked
-            if (payload["suite"] == READING) is is_reading
-        )
+        Counter(one.release_id for one in asked if (one.suite == READING) is is_reading)
         for is_reading in (True, False)
     )
     # Who sees the gate's verdict knows that the log could be read.
     n_asked = reading | judging
     drawn = {row.release_id for row in rows if row.kind is Kind.DRAWN} & n_asked.keys()
-    slots = {slot_of(e) for e in rows if e.kind is Kind.RESERVED and e.release_id in drawn}
-    return n_asked.total() - len(slots)
+    reserved = [row for row in rows if row.kind is Kind.RESERVED and row.release_id in drawn]
+    return n_asked.total() - len({row.said(Reserved).slot for row in reserved})
+
+
+def _questions(rows: list[Entry]) -> list[Judged]:
+    return [row.said(Judged) for row in rows if row.kind is Kind.JUDGED]
 
 
 def _is_new(run: LogRun, suite: str, rows: list[Entry]) -> bool:
     """Whether the question costs one more; the gate's does not if the log was just read for it."""
-    known = [
-        row.payload["suite"]
-        for row in rows
-        if row.kind is Kind.JUDGED and row.payload["release_id"] == run.release_id
-    ]
+    known = [one.suite for one in _questions(rows) if one.release_id == run.release_id]
     is_judged = any(name != READING for name in known)
     if suite == READING:
         return not known

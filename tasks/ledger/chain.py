@@ -8,11 +8,28 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hybriddp.errors import HybridDPError
+from tasks.ledger import payloads
+from tasks.ledger.payloads import Nothing, Row
 from tasks.ledger.rules import NOTES, RULES, Attempt, Entry, Kind
 
 GENESIS = "0" * 64
 # A row as SQLite holds it: the columns of `entries` in their order.
 RawRow = tuple[int, str, str, str, int, str, str, str, str]
+# In which form each kind of row says what it says.
+FORMS: Mapping[Kind, type[Row]] = {
+    Kind.RESERVED: payloads.Reserved,
+    Kind.DRAW_STARTED: payloads.DrawStarted,
+    Kind.DRAWN: payloads.Drawn,
+    Kind.LISTED: payloads.Listed,
+    Kind.PUBLISHED: payloads.Publication,
+    Kind.REVISED: payloads.Publication,
+    Kind.WITHHELD: payloads.Withheld,
+    Kind.WITHDRAWN: payloads.Withdrawn,
+    Kind.POLICY: payloads.PolicySet,
+    Kind.FOUNDED: payloads.Founded,
+    Kind.JUDGED: payloads.Judged,
+    **dict.fromkeys((Kind.VOIDED, Kind.OPTED_OUT, Kind.OPTED_IN, Kind.ERASED), Nothing),
+}
 
 
 class LedgerError(HybridDPError):
@@ -66,10 +83,10 @@ def entry_of(row: RawRow) -> Entry:
     """Read a row."""
     seq, at, kind, release_id, attempt, draw, payload, previous, own = row
     try:
-        return Entry(
-            seq, at, Kind(kind), release_id, attempt, draw, json.loads(payload), previous, own
-        )
-    except (ValueError, TypeError):
+        known = Kind(kind)
+        said = FORMS[known].model_validate(json.loads(payload))
+        return Entry(seq, at, known, release_id, attempt, draw, said, previous, own)
+    except (ValueError, TypeError):  # what a form refuses is a ValueError
         raise LedgerCorrupt(
             "the ledger holds a row that this version cannot read; update hybriddp, or restore "
             "the ledger from its newest backup."

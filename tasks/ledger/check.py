@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from tasks.budget.spending import sealed_file
 from tasks.ledger.founding import founding
 from tasks.ledger.ledger import Head, Ledger
+from tasks.ledger.payloads import Reserved
 from tasks.ledger.rules import Kind, live_reservations
 from tasks.ledger.witnesses import count_witnesses, verified_head
 from tasks.store.home import Home
@@ -29,7 +30,7 @@ def check_ledger(home: Home) -> Checked:
     head = verified_head(home, anew=True)
     Keyring.open(home)
     reservations = live_reservations(Ledger(home.ledger).entries(Kind.RESERVED, Kind.VOIDED))
-    digests = {entry.payload["participation"] for entry in reservations}
+    digests = {entry.said(Reserved).participation for entry in reservations}
     for digest in sorted(digests):
         sealed_file(home, digest)
     return Checked(head, _keys(home), count_witnesses(home), len(digests))
@@ -40,6 +41,6 @@ def _keys(home: Home) -> str:
     founded = founding(home)
     if founded is None:
         return "of version 0.1.0, which does not say with which keys"
-    if founded["adopted"]:
+    if founded.adopted:
         return "and its keys are those that were there when version 0.2 adopted it"
     return "written with this home's keys"

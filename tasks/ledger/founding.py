@@ -6,9 +6,9 @@ is in it. A ledger of 0.1.0 has no such row: it gets one before this version wri
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from tasks.ledger.ledger import IllegalStep, Ledger, LedgerCorrupt, LedgerMoved, Recheck
+from tasks.ledger.payloads import Founded
 from tasks.ledger.rules import ABOUT_ACCOUNTS, ONCE_ATTEMPT, Entry, Kind
 from tasks.ledger.witnesses import has_founding_witness, verified_head, write_founding_witness
 from tasks.log.ids import NEWEST_FORM
@@ -16,7 +16,7 @@ from tasks.log.ids import id_form_of as form_of
 from tasks.store.home import Home
 
 
-def founding(home: Home) -> Mapping[str, Any] | None:
+def founding(home: Home) -> Founded | None:
     """Return what the founding row says; None if 0.1.0 made the ledger, or there is none yet."""
     row = _row(home)
     if row is None and has_founding_witness(home):
@@ -24,7 +24,7 @@ def founding(home: Home) -> Mapping[str, Any] | None:
             f"{home.ledger} is missing or empty, and this home had a ledger: it has forgotten "
             "spending. Restore the private zone from its newest backup."
         )
-    return None if row is None else row.payload
+    return None if row is None else row.said(Founded)
 
 
 def id_form_of(home: Home) -> str:
@@ -42,11 +42,7 @@ def found(home: Home, fingerprints: Mapping[str, str]) -> None:
     """
     while founding(home) is None:
         head = verified_head(home)  # a ledger that forgot must not begin anew
-        payload = {
-            "keys": dict(fingerprints),
-            "id_form": id_form_of(home),
-            "adopted": head.seq > 0,
-        }
+        payload = Founded(keys=dict(fingerprints), id_form=id_form_of(home), adopted=head.seq > 0)
         recheck = Recheck(head, ABOUT_ACCOUNTS, _refuse_rows)
         ledger = Ledger(home.ledger)
         try:

@@ -6,12 +6,11 @@ the row in front of it, whatever the clock says.
 """
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from tasks.ledger.chain import (
     GENESIS,
@@ -27,6 +26,7 @@ from tasks.ledger.chain import (
     row_hash,
 )
 from tasks.ledger.file import connect, is_writable, named_damage
+from tasks.ledger.payloads import Nothing, Row
 from tasks.ledger.rows import SCHEMA, has_head, read_attempt, read_head, read_rows, require_indexed
 from tasks.ledger.rules import ONCE, ONCE_ATTEMPT, RULES, Attempt, Entry, Kind
 
@@ -35,6 +35,7 @@ __all__ = [
     "Recheck",
 ]  # fmt: skip
 
+NOTHING = Nothing()
 # How long a writer waits for another one; a ledger transaction takes milliseconds.
 _BUSY_TIMEOUT_SECONDS = 60
 
@@ -129,7 +130,7 @@ class Ledger:
         kind: Kind,
         release_id: str,
         attempt: int | None,
-        payload: Mapping[str, Any],
+        payload: Row,
         *,
         draw: str = "",
         expected_head: Head | None = None,
@@ -161,7 +162,7 @@ class Ledger:
         kind: Kind,
         release_id: str,
         attempt: int | None,
-        payload: Mapping[str, Any],
+        payload: Row,
         draw: str,
         expected_head: Head | None,
         recheck: Recheck | None,
@@ -170,7 +171,8 @@ class Ledger:
         attempt = head.seq + 1 if attempt is None else attempt
         known = read_attempt(connection, release_id, attempt)
         there = known.find(kind, draw)
-        if there is not None and canonical(there.payload) == canonical(payload):
+        spelt = canonical(payload.as_json())
+        if there is not None and canonical(there.payload.as_json()) == spelt:
             return there
         if expected_head is not None and head != expected_head:
             raise LedgerMoved("the ledger has grown since the decision was made; decide again.")
@@ -183,15 +185,13 @@ class Ledger:
         if recheck is not None:
             _look_again(connection, recheck, date)
         at = date.isoformat(timespec="seconds")
-        row = (
-            head.seq + 1, at, str(kind), release_id, attempt, draw, canonical(payload), head.hash,
-        )  # fmt: skip
+        row = (head.seq + 1, at, str(kind), release_id, attempt, draw, spelt, head.hash)
         connection.execute(
             "insert into entries values (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, row_hash(row))
         )
         return entry_of((*row, row_hash(row)))
 
-    def note(self, kind: Kind, payload: Mapping[str, Any], *, subject: str = "") -> Entry:
+    def note(self, kind: Kind, payload: Row = NOTHING, *, subject: str = "") -> Entry:
         """Write a row that is about no release: the policy, or what a person decided."""
         # Its own place in the chain makes the row unique, because a person may come and go; what
         # is written once for all has one place.

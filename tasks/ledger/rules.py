@@ -13,7 +13,11 @@ that somebody learnt what a gate says of a log.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import TypeVar
+
+from tasks.ledger.payloads import Reserved, Row
+
+R = TypeVar("R", bound=Row)
 
 # Digits of a release's id that are shown, and that are enough to name it.
 SHOWN_DIGITS = 8
@@ -60,9 +64,20 @@ class Entry:
     release_id: str
     attempt: int
     draw: str  # the group drawn from, a revision's number, an account; else empty
-    payload: Mapping[str, Any]
+    payload: Row
     previous: str
     hash: str
+
+    def said(self, form: type[R]) -> R:
+        """Return what the row says, which its kind has in this form."""
+        if not isinstance(self.payload, form):
+            raise TypeError(f"a row of kind {self.kind} is no {form.__name__}")
+        return self.payload
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Which attempt of which release it is about."""
+        return self.release_id, self.attempt
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +95,12 @@ class Attempt:
         return self.find(kind, draw) is not None
 
     @property
+    def reserved(self) -> Reserved | None:
+        """What was reserved, if anything was."""
+        row = self.find(Kind.RESERVED)
+        return None if row is None else row.said(Reserved)
+
+    @property
     def burnt_draws(self) -> list[str]:
         """Draws that started and never finished: spent, with nothing to show for it."""
         started = [e.draw for e in self.entries if e.kind is Kind.DRAW_STARTED]
@@ -94,15 +115,12 @@ def _is_closed(attempt: Attempt) -> bool:
 
 
 def _is_reserved_for(attempt: Attempt, draw: str) -> bool:
-    reserved = attempt.find(Kind.RESERVED)
-    return reserved is not None and draw in reserved.payload["groups"]
+    return attempt.reserved is not None and draw in attempt.reserved.groups
 
 
 def _is_complete(attempt: Attempt) -> bool:
-    reserved = attempt.find(Kind.RESERVED)
-    return reserved is not None and all(
-        attempt.has(Kind.DRAWN, draw) for draw in reserved.payload["groups"]
-    )
+    reserved = attempt.reserved
+    return reserved is not None and all(attempt.has(Kind.DRAWN, draw) for draw in reserved.groups)
 
 
 def _n_started(attempt: Attempt) -> int:
@@ -168,7 +186,5 @@ RULES: Mapping[Kind, tuple[str, Callable[[Attempt, str], bool]]] = {
 
 def live_reservations(entries: list[Entry]) -> list[Entry]:
     """Return the reservations that count: all but the voided ones."""
-    voided = {(e.release_id, e.attempt) for e in entries if e.kind is Kind.VOIDED}
-    return [
-        e for e in entries if e.kind is Kind.RESERVED and (e.release_id, e.attempt) not in voided
-    ]
+    voided = {e.key for e in entries if e.kind is Kind.VOIDED}
+    return [e for e in entries if e.kind is Kind.RESERVED and e.key not in voided]

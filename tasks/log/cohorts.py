@@ -93,7 +93,7 @@ def read_participants(engine: Engine, run: LogRun) -> None:
     The tables of the log must hold all of them: a release that goes on with a copy of the log that
     was made anew, under other settings, would be drawn from fewer people than it says.
     """
-    engine.read_sealed("sealed", [sealed_file(run.home, run.reservation["participation"])])
+    engine.read_sealed("sealed", [sealed_file(run.home, run.reservation.participation)])
     engine.step("ledger/sealed_groups")
     found = {row["cohort"]: row["n_people"] for row in engine.fetch("sealed_groups").to_pylist()}
     if any(found.get(group, 0) != run.group_size(group) for group in run.request.groups_in_the_log):

@@ -15,12 +15,14 @@ finds them, and the gate on the raw log refuses them.
 """
 
 import unicodedata
-from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from collections.abc import Iterable
+from typing import Any
 
 import pyarrow as pa
 
 from hybriddp.errors import require
+from tasks.ledger.payloads import Founded
+from tasks.ledger.rules import Entry, Kind
 
 # As written, without spaces around it. A longer id names nobody: Unicode's forms take a time that
 # grows with the square of an id, so one person could stop everybody's release.
@@ -37,24 +39,17 @@ _TRIMMED = {FIRST_FORM: _SEPARATORS, NEWEST_FORM: _WHITE_SPACE + "\ufeff"}
 _normalise = unicodedata.ucd_3_2_0.normalize
 
 
-class _Row(Protocol):
-    @property
-    def kind(self) -> Any: ...
-    @property
-    def payload(self) -> Mapping[str, Any]: ...
-
-
-def id_form_of(entries: Iterable[_Row]) -> str:
+def id_form_of(entries: Iterable[Entry]) -> str:
     """Return the form of ids that a ledger uses: as its first row says.
 
     A ledger of version 0.1.0 has no such row; it keeps its form once it knows anybody.
     """
     form = NEWEST_FORM
     for entry in entries:
-        if str(entry.kind) == "FOUNDED":
-            form = str(entry.payload["id_form"])
+        if entry.kind is Kind.FOUNDED:
+            form = entry.said(Founded).id_form
             break
-        if str(entry.kind) != "POLICY":  # people were charged, opted out or were erased
+        if entry.kind is not Kind.POLICY:  # people were charged, opted out or were erased
             form = FIRST_FORM
     require(form in _TRIMMED, f"id_form must be one of {sorted(_TRIMMED)}", form, "update hybriddp")
     return form

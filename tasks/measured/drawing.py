@@ -18,6 +18,7 @@ from hybriddp.accounting.event import Event, to_json
 from tasks.budget.policy import Charge
 from tasks.budget.window import may_start
 from tasks.ledger.ledger import LedgerCorrupt, LedgerMoved
+from tasks.ledger.payloads import Drawn, DrawStarted
 from tasks.ledger.rules import Kind
 from tasks.ledger.witnesses import verified_head, write_witness
 from tasks.measured.stored import load_measurement, measurement_path
@@ -65,7 +66,7 @@ def draw_together(
         write_whole(measurement_path(run, group), data)
     for group, data in files.items():
         name, digest = measurement_path(run, group).name, hashlib.sha256(data).hexdigest()
-        stored = {"file": name, "sha256": digest}
+        stored = Drawn(file=name, sha256=digest)
         run.ledger.append(Kind.DRAWN, run.release_id, run.attempt, stored, draw=group)
     return {group: load_measurement(run, group) for group in events}
 
@@ -74,7 +75,7 @@ def _start(run: Release, group: str, event: Event) -> None:
     """Put on record that a draw starts: in the ledger, then in a witness beside it."""
     # The token makes this start ours alone: a second process that writes the same step has
     # another token, and is refused instead of drawing too.
-    start = {"event": to_json(event), "token": secrets.token_hex(16)}
+    start = DrawStarted(event=to_json(event), token=secrets.token_hex(16))
     while True:
         try:
             row = run.ledger.append(
@@ -100,8 +101,8 @@ def _require_unburnt(run: Release, group: str) -> None:
 
 
 def _require_reserved(run: Release, group: str, event: Event) -> None:
-    terms, asked = run.reservation["groups"][group], Charge.of(event.budget)
-    if asked.epsilon > terms["epsilon_nano"] or asked.delta > terms["delta_atto"]:
+    asked = Charge.of(event.budget)
+    if not asked.fits(Charge.of_terms(run.reservation.groups[group])):
         raise BudgetRefused(
             f"the draw from {group} asks for {asked}, which was not reserved; nothing was drawn."
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tasks.ledger.ledger import LedgerCorrupt
+from tasks.ledger.payloads import Drawn
 from tasks.ledger.rules import Kind
 from tasks.store.tables import read_parquet
 
@@ -19,7 +20,7 @@ def load_measurement(run: "Release", group: str) -> pa.Table:
     drawn = run.state.find(Kind.DRAWN, group)
     path = measurement_path(run, group)
     data = path.read_bytes() if path.exists() else b""
-    if drawn is None or hashlib.sha256(data).hexdigest() != drawn.payload["sha256"]:
+    if drawn is None or hashlib.sha256(data).hexdigest() != drawn.said(Drawn).sha256:
         raise LedgerCorrupt(
             f"{path} is not the measurement that the ledger recorded; restore it from a backup. "
             "It cannot be drawn again."

@@ -13,7 +13,7 @@ HORIZON_YEARS = 10
 
 def lifetime_promise(cap: Mapping[str, Any], what: str = "searches") -> str:
     """Say what the ledger keeps for everybody, over all releases."""
-    policy = Policy.of_payload(cap)
+    policy = Policy.in_manifest(cap)
     if policy.window_days is None:
         return (
             f"**Over a lifetime** nobody's {what} are used beyond {policy.cap} in all releases "

@@ -2,13 +2,13 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from hybriddp.device.package import canonical_json
 from tasks.ledger.rules import Entry, Kind
 from tasks.products.request import Form
-from tasks.publish.publication import described_files, next_payload, wanted_facts
+from tasks.publish.publication import Facts, described_files, next_payload, wanted_facts
 from tasks.publish.showing import in_markdown, visible
 from tasks.release.run import Release
 
@@ -20,14 +20,17 @@ _BAR = 32
 class Proposal:
     """A release as it would be published now."""
 
-    facts: Mapping[str, Any]  # settings, and the texts that are left out
+    facts: Facts
     tables: Mapping[str, Sequence[Row]]
     label: str
 
     @property
     def digest(self) -> str:
         """Name the proposal: an answer about another one is no answer."""
-        shown = {"facts": self.facts, "tables": {n: list(rows) for n, rows in self.tables.items()}}
+        shown = {
+            "facts": asdict(self.facts),
+            "tables": {n: list(rows) for n, rows in self.tables.items()},
+        }
         return hashlib.sha256(canonical_json(shown)).hexdigest()[:16]
 
 

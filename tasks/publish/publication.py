@@ -4,11 +4,13 @@ import hashlib
 import json
 import secrets
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tasks.budget.policy_change import promised_policy
 from tasks.ledger.ledger import LedgerCorrupt, LedgerMoved
+from tasks.ledger.payloads import Drawn, Publication
 from tasks.ledger.rules import Entry, Kind
 from tasks.products.files import Made, writer_version
 from tasks.products.request import Form
@@ -17,31 +19,40 @@ from tasks.release.run import Release
 from tasks.store.home import whole_directory
 from tasks.store.keys import Keyring
 from tasks.verify.form import SCHEMA_VERSION
-from tasks.verify.manifest import code_version, expiry_of, manifest_bytes, signed_bytes, version_of
+from tasks.verify.manifest import code_version, expiry_of, manifest_bytes, signed_bytes
 from tasks.verify.signatures import is_signed
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a publication is made with."""
+
+    settings: dict[str, Any]
+    blocked: list[str]  # the texts that it leaves out
+    created: str | None = None  # now, unless it is published again
 
 
 def standing_of(release: Release) -> Standing:
     """Return what the ledger says now of the release's product and locale."""
     reserved = release.reservation
-    return Standing.of(release.home, reserved["product"], reserved["locale"])
+    return Standing.of(release.home, reserved.product, reserved.locale)
 
 
 def folder_of(release: Release, publication: Entry) -> Path:
     """Return where a publication of a release lies."""
     reserved = release.reservation
-    return release.home.shelf(reserved["product"], reserved["locale"]) / folder_name(publication)
+    return release.home.shelf(reserved.product, reserved.locale) / folder_name(publication)
 
 
-def wanted_facts(release: Release, settings: Form) -> dict[str, Any]:
+def wanted_facts(release: Release, settings: Form) -> Facts:
     """Return what a publication is made with: settings, and the texts that it leaves out."""
-    return {
-        "settings": settings.model_dump(exclude={"blocklist"}),
-        "blocked": release.product.making.blocked(release, settings),
-    }
+    return Facts(
+        settings=settings.model_dump(exclude={"blocklist"}),
+        blocked=release.product.making.blocked(release, settings),
+    )
 
 
-def record(release: Release, facts: Mapping[str, Any], *, revision: int = 1) -> Entry:
+def record(release: Release, facts: Facts, *, revision: int = 1) -> Entry:
     """Fix in the ledger what would otherwise differ from run to run."""
     kind, draw = (Kind.PUBLISHED, "") if revision == 1 else (Kind.REVISED, str(revision))
     while True:
@@ -58,25 +69,26 @@ def record(release: Release, facts: Mapping[str, Any], *, revision: int = 1) -> 
             continue
 
 
-def next_payload(release: Release, facts: Mapping[str, Any], revision: int) -> dict[str, Any]:
+def next_payload(release: Release, facts: Facts, revision: int) -> Publication:
     """Return what the ledger would say of a publication that is made now."""
     standing = standing_of(release)
     earlier = standing.publications
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "created": release.ledger.now().isoformat(timespec="seconds"),
-        "sequence": standing.next_sequence,
-        "previous": folder_name(earlier[-1]) if earlier else None,
-        "revision": revision,
-        "code_version": code_version(),
-        "writer": writer_version(),
-        # Whether readers are pointed to it: only a row can move them.
-        "latest": standing.would_be_newest((release.release_id, release.attempt)),
-        "cap": promised_policy(release.ledger.entries()).payload,
+    return Publication(
+        schema_version=SCHEMA_VERSION,
+        created=facts.created or release.ledger.now().isoformat(timespec="seconds"),
+        sequence=standing.next_sequence,
+        previous=folder_name(earlier[-1]) if earlier else None,
+        revision=revision,
+        code_version=code_version(),
+        writer=writer_version(),
+        # Only a row can move readers.
+        latest=standing.would_be_newest((release.release_id, release.attempt)),
+        cap=promised_policy(release.ledger.entries()).statement,
         # The row's hash is public: without a salt, anybody could test a guessed blocked text.
-        "salt": secrets.token_hex(16),
-        **facts,
-    }
+        salt=secrets.token_hex(16),
+        settings=facts.settings,
+        blocked=facts.blocked,
+    )
 
 
 def record_again(release: Release, publication: Entry) -> Entry:
@@ -84,10 +96,10 @@ def record_again(release: Release, publication: Entry) -> Entry:
 
     It is no newer for that: it was created, and expires, when it was first.
     """
-    kept = ("settings", "blocked", "created")
-    facts = {name: publication.payload[name] for name in kept}
+    said = publication.said(Publication)
+    facts = Facts(said.settings, said.blocked, said.created)
     published = standing_of(release).of_release((release.release_id, release.attempt))
-    return record(release, facts, revision=published[-1].payload["revision"] + 1)
+    return record(release, facts, revision=published[-1].said(Publication).revision + 1)
 
 
 def put_on_shelf(release: Release, publication: Entry) -> Path:
@@ -105,11 +117,11 @@ def put_on_shelf(release: Release, publication: Entry) -> Path:
 
 def has_our_bytes(publication: Entry) -> bool:
     """Whether this program, with its libraries, would write a publication byte for byte again."""
-    return _has_our_words(publication) and publication.payload.get("writer") == writer_version()
+    return _has_our_words(publication) and publication.said(Publication).writer == writer_version()
 
 
 def _has_our_words(publication: Entry) -> bool:
-    return bool(publication.payload["code_version"] == code_version())
+    return publication.said(Publication).code_version == code_version()
 
 
 def publication_files(release: Release, publication: Entry) -> dict[str, bytes]:
@@ -122,9 +134,9 @@ def publication_files(release: Release, publication: Entry) -> dict[str, bytes]:
 
 def described_files(release: Release, publication: Entry) -> tuple[dict[str, bytes], bytes]:
     """Return the files that a manifest describes, the label among them, and the manifest."""
-    product, facts = release.product, publication.payload
-    hidden = frozenset(facts["blocked"])
-    made = product.making.make(release, facts["settings"], hidden, version_of(facts))
+    product, facts = release.product, publication.said(Publication)
+    hidden = frozenset(facts.blocked)
+    made = product.making.make(release, facts.settings, hidden, facts.schema_version)
     files, described = made.files, _build_manifest(release, publication, made)
     files["label.md"] = product.checking.label(described | {"files": {}}).encode()
     return files, manifest_bytes(described | {"files": _digests(files)})
@@ -147,9 +159,9 @@ def _require_unchanged(release: Release, publication: Entry, folder: Path) -> No
     is_ours = has_our_bytes(publication)
     if not is_ours and not is_signed_there:
         raise LedgerCorrupt(
-            f"{folder} is not what version {publication.payload['code_version']} of the program "
-            "signed there; somebody changed it. Run `hybriddp verify` on the folder; to publish "
-            "it again as a new revision, remove the folder first."
+            f"{folder} is not what version {publication.said(Publication).code_version} of the "
+            "program signed there; somebody changed it. Run `hybriddp verify` on the folder; to "
+            "publish it again as a new revision, remove the folder first."
         )
     if not _has_our_words(publication):
         return
@@ -189,13 +201,13 @@ def _names(manifest: Mapping[str, Any], release: Release, publication: Entry) ->
     """Whether a manifest is the one of a publication, whatever its words are."""
     reserved = release.reservation
     wanted = {
-        "product": reserved["product"],
-        "locale": reserved["locale"],
-        "epoch": reserved["epoch"],
+        "product": reserved.product,
+        "locale": reserved.locale,
+        "epoch": reserved.epoch,
         "release_id": release.release_id,
         "attempt": release.attempt,
-        "revision": publication.payload["revision"],
-        "sequence": publication.payload["sequence"],
+        "revision": publication.said(Publication).revision,
+        "sequence": publication.said(Publication).sequence,
         "ledger": {"seq": publication.seq, "hash": publication.hash},
         "measurements": _measured_digests(release),
     }
@@ -205,8 +217,8 @@ def _names(manifest: Mapping[str, Any], release: Release, publication: Entry) ->
 def _measured_digests(release: Release) -> dict[str, str]:
     """Return the digests of all that a list is made from: measurements, and what was left out."""
     found = {
-        group: drawn.payload["sha256"]
-        for group in release.reservation["groups"]
+        group: drawn.said(Drawn).sha256
+        for group in release.reservation.groups
         if (drawn := release.state.find(Kind.DRAWN, group)) is not None
     }
     product = release.product
@@ -215,23 +227,23 @@ def _measured_digests(release: Release) -> dict[str, str]:
 
 def _build_manifest(release: Release, publication: Entry, made: Made) -> dict[str, Any]:
     """Describe a publication; everything comes from the ledger and the measurements."""
-    reserved, facts = release.reservation, publication.payload
+    reserved, facts = release.reservation, publication.said(Publication)
     return {
-        "schema_version": version_of(facts),
-        "product": reserved["product"],
-        "locale": reserved["locale"],
-        "epoch": reserved["epoch"],
+        "schema_version": facts.schema_version,
+        "product": reserved.product,
+        "locale": reserved.locale,
+        "epoch": reserved.epoch,
         "release_id": release.release_id,
         "attempt": release.attempt,
-        "revision": facts["revision"],
-        "sequence": facts["sequence"],
-        "previous": facts["previous"],
-        "created": facts["created"],
+        "revision": facts.revision,
+        "sequence": facts.sequence,
+        "previous": facts.previous,
+        "created": facts.created,
         "expires": expiry_of(facts),
-        "code_version": facts["code_version"],
-        "parameters": reserved["parameters"],
+        "code_version": facts.code_version,
+        "parameters": reserved.parameters,
         # Version 0.1.0 stated the cap of the reservation.
-        "cap": facts.get("cap", reserved["policy"]),
+        "cap": (facts.cap or reserved.policy).as_json(),
         "measurements": _measured_digests(release),
         "ledger": {"seq": publication.seq, "hash": publication.hash},
         "rows": {name: table.num_rows for name, table in made.tables.items()},

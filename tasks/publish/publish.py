@@ -7,18 +7,20 @@ what the ledger says. So whoever comes after a crash, or finds files lost, mends
 import json
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from hybriddp.device.package import canonical_json
 from tasks.ledger.ledger import LedgerCorrupt
+from tasks.ledger.payloads import Publication, Reserved, Withdrawn, Withheld
 from tasks.ledger.rules import Entry, Kind
 from tasks.ledger.witnesses import verified_head, write_witness
 from tasks.log.raw.files import BadInput
 from tasks.products.request import Form
 from tasks.publish.publication import (
+    Facts,
     folder_of,
     has_our_bytes,
     put_on_shelf,
@@ -36,10 +38,10 @@ from tasks.store.home import Home, remove_unfinished, write_whole
 from tasks.verify.manifest import expiry_of
 
 # What somebody has signed off in this process, to be published next.
-_approved: dict[tuple[Path, str, int], Mapping[str, Any]] = {}
+_approved: dict[tuple[Path, str, int], Facts] = {}
 
 
-def approve(release: Release, facts: Mapping[str, Any]) -> None:
+def approve(release: Release, facts: Facts) -> None:
     """Let `publish` publish these settings and left out texts, which somebody has looked at."""
     _approved[_key(release)] = facts
 
@@ -54,7 +56,7 @@ def publish(release: Release, settings: Form) -> Path:
         stands = standing_publications(release)
         facts = _approved.pop(_key(release), None) or wanted_facts(release, settings)
         if stands:
-            refuse_if_it_names(release, stands[-1], facts["blocked"], settings)
+            refuse_if_it_names(release, stands[-1], facts.blocked, settings)
         newest = stands[-1] if stands else record(release, facts)
         _shelve(release, newest)
         return published_folder(release)  # outside, somebody may have withdrawn it
@@ -64,9 +66,10 @@ def revise(release: Release, settings: Form) -> Path:
     """Publish other post-processing of the same draws; the same bytes make no revision."""
     with changing_the_shelf(release):
         newest = newest_publication(release)
-        as_before, facts = settings_of(release, newest), wanted_facts(release, settings)
-        if (as_before, newest.payload["blocked"]) != (facts["settings"], facts["blocked"]):
-            newest = record(release, facts, revision=newest.payload["revision"] + 1)
+        before, facts = newest.said(Publication), wanted_facts(release, settings)
+        as_before = Facts(settings_of(release, newest), before.blocked)
+        if as_before != facts:
+            newest = record(release, facts, revision=before.revision + 1)
         _shelve(release, newest)
         return published_folder(release)
 
@@ -75,7 +78,7 @@ def withhold(release: Release, reason: str) -> None:
     """Decide that a drawn release is never published."""
     with changing_the_shelf(release):
         # The row's hash is public: without a salt, anybody could test a guessed reason.
-        facts = {"reason": reason, "salt": secrets.token_hex(16)}
+        facts = Withheld(reason=reason, salt=secrets.token_hex(16))
         row = release.ledger.append(Kind.WITHHELD, release.release_id, release.attempt, facts)
         write_witness(release.folder, row)
         settle(release)
@@ -86,7 +89,8 @@ def withdraw(release: Release, reason: str) -> list[Path]:
     with release.home.locked("shelf"):
         verified_head(release.home)
         if not release.state.has(Kind.WITHDRAWN):
-            facts = {"reason": reason, "at": release.ledger.now().isoformat(timespec="seconds")}
+            at = release.ledger.now().isoformat(timespec="seconds")
+            facts = Withdrawn(reason=reason, at=at)
             release.ledger.append(Kind.WITHDRAWN, release.release_id, release.attempt, facts)
         settle(release)
         published = standing_of(release).of_release((release.release_id, release.attempt))
@@ -154,12 +158,12 @@ def _put_on_shelf_again(release: Release, publication: Entry) -> Entry:
 def settle(release: Release) -> None:
     """Make the shelf of a release's product say what the ledger says; the caller has the lock."""
     home, standing = release.home, standing_of(release)
-    shelf = home.shelf(release.reservation["product"], release.reservation["locale"])
+    shelf = home.shelf(release.reservation.product, release.reservation.locale)
     remove_unfinished(shelf)  # the lock is ours, so whoever wrote it is dead
     for publication in standing.publications:
         row = standing.taken_down_by(publication)
         if row is not None:
-            facts = {"sequence": publication.payload["sequence"]}
+            facts = {"sequence": publication.said(Publication).sequence}
             bury(
                 home, shelf / folder_name(publication), notice_of(row, _about(standing, row, facts))
             )
@@ -168,8 +172,8 @@ def settle(release: Release) -> None:
 
 
 def _about(standing: Standing, row: Entry, facts: dict[str, Any]) -> dict[str, Any]:
-    reserved = standing.reservations[row.release_id, row.attempt].payload
-    return {name: reserved[name] for name in ("product", "locale", "epoch")} | facts
+    reserved = standing.reservations[row.key].said(Reserved)
+    return reserved.model_dump(include={"product", "locale", "epoch"}) | facts
 
 
 def _remove_packages(home: Home, standing: Standing) -> None:
@@ -181,7 +185,7 @@ def _remove_packages(home: Home, standing: Standing) -> None:
             remove_unfinished(folder.parent, folder.name)
         if not folder.exists():
             continue
-        if reservation.payload["parameters"].get("clients") == "simulate":
+        if reservation.said(Reserved).parameters.get("clients") == "simulate":
             shutil.rmtree(folder)
         elif row is not None:
             bury(home, folder, notice_of(row, _about(standing, row, {})))
@@ -204,13 +208,13 @@ def _point_to_newest(home: Home, shelf: Path, standing: Standing) -> None:
     except LedgerCorrupt:
         # It cannot be made again. Readers stay where they are: no older list is newer for that.
         return
-    payload = newest.payload
+    published = newest.said(Publication)
     latest = {
         "schema_version": 1,
         "release": folder_name(newest),
-        "sequence": payload["sequence"],
+        "sequence": published.sequence,
         "epoch": standing.epoch_of(newest),
-        "expires": expiry_of(payload),
+        "expires": expiry_of(published),
     }
     data = canonical_json(latest)
     if not pointer.exists() or pointer.read_bytes() != data:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from tasks.ledger.ledger import Ledger
+from tasks.ledger.payloads import Publication, Reserved
 from tasks.ledger.rules import PUBLICATIONS, Entry, Kind
 from tasks.log.epochs import Epoch
 from tasks.publish import pointer
@@ -37,9 +38,10 @@ class Standing:
         """Pick the rows of a product and locale."""
         found = cls({}, [], {}, {})
         for entry in entries:
-            key = (entry.release_id, entry.attempt)
+            key = entry.key
             if entry.kind is Kind.RESERVED:
-                if (entry.payload["product"], entry.payload["locale"]) == (product, locale):
+                reserved = entry.said(Reserved)
+                if (reserved.product, reserved.locale) == (product, locale):
                     found.reservations[key] = entry
             elif key in found.reservations:
                 if entry.kind in PUBLICATIONS:
@@ -59,20 +61,20 @@ class Standing:
 
     def taken_down_by(self, publication: Entry) -> Entry | None:
         """Return the row that took a publication down, if any did."""
-        key = (publication.release_id, publication.attempt)
+        key = publication.key
         if key in self.endings:
             return self.endings[key]
-        named_since = set(publication.payload["blocked"])
+        named_since = set(publication.said(Publication).blocked)
         for later in self.of_release(key):
             # What is blocked is measured, so whoever does not block it names it.
-            if later.seq > publication.seq and set(later.payload["blocked"]) - named_since:
+            if later.seq > publication.seq and set(later.said(Publication).blocked) - named_since:
                 return later
         return None
 
     def package_taken_down_by(self, key: Key) -> Entry | None:
         """Return the row after which devices must not find a release's package any more."""
         # What is blocked is measured, so the package names it: blocked before, it was left out.
-        blocking = (e for e in self.of_release(key) if e.payload["blocked"])
+        blocking = (e for e in self.of_release(key) if e.said(Publication).blocked)
         return self.endings.get(key) or next(blocking, None)
 
     def newest(self, is_there: Callable[[Entry], bool] = lambda _: True) -> Entry | None:
@@ -86,12 +88,11 @@ class Standing:
 
     def newest_without(self, key: Key) -> Entry | None:
         """Return what would be the newest if a release were withdrawn."""
-        return self.newest(lambda e: (e.release_id, e.attempt) != key)
+        return self.newest(lambda e: e.key != key)
 
     def epoch_of(self, publication: Entry) -> str:
         """Return the period that a publication is about."""
-        reserved = self.reservations[publication.release_id, publication.attempt]
-        return str(reserved.payload["epoch"])
+        return self.reservations[publication.key].said(Reserved).epoch
 
     def would_be_newest(self, key: Key) -> bool:
         """Whether a publication of this release, written now, would be the newest."""
@@ -101,28 +102,28 @@ class Standing:
     @property
     def last_latest(self) -> Entry | None:
         """The last publication that readers were pointed to; before version 0.2 all of them."""
-        pointed_to = [e for e in self.publications if e.payload.get("latest", True)]
+        pointed_to = [e for e in self.publications if e.said(Publication).latest]
         return pointed_to[-1] if pointed_to else None
 
     @property
     def next_sequence(self) -> int:
         """The number of the next publication: numbers never go back, whatever is taken down."""
-        return self.publications[-1].payload["sequence"] + 1 if self.publications else 1
+        return self.publications[-1].said(Publication).sequence + 1 if self.publications else 1
 
     def _rank(self, publication: Entry) -> tuple[date, int, int]:
-        return (*self._release_rank(publication), publication.payload["sequence"])
+        return (*self._release_rank(publication), publication.said(Publication).sequence)
 
     def _release_rank(self, publication: Entry) -> tuple[date, int]:
-        return self._rank_of((publication.release_id, publication.attempt))
+        return self._rank_of(publication.key)
 
     def _rank_of(self, key: Key) -> tuple[date, int]:
         published = self.of_release(key)
-        first = published[0].payload["sequence"] if published else self.next_sequence
-        return Epoch.parse(str(self.reservations[key].payload["epoch"])).start, first
+        first = published[0].said(Publication).sequence if published else self.next_sequence
+        return Epoch.parse(self.reservations[key].said(Reserved).epoch).start, first
 
 
 def folder_name(publication: Entry) -> str:
     """Return the name of a publication's folder."""
     return pointer.folder_name(
-        publication.release_id, publication.attempt, publication.payload["revision"]
+        publication.release_id, publication.attempt, publication.said(Publication).revision
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hybriddp.device.package import canonical_json
+from tasks.ledger.payloads import Withdrawn
 from tasks.ledger.rules import Entry, Kind
 from tasks.publish.notices import NOTICE, SIGNATURE
 from tasks.publish.standing import folder_name
@@ -31,8 +32,8 @@ def notice_of(row: Entry, facts: Mapping[str, Any]) -> bytes:
             "schema_version": FIRST_NOTICE + 1,
             "release_id": row.release_id,
             "attempt": row.attempt,
-            "at": row.payload.get("at", row.at),
-            "reason": _REASONS.get(row.kind) or row.payload["reason"],
+            "at": row.payload.at if isinstance(row.payload, Withdrawn) else row.at,
+            "reason": _REASONS.get(row.kind) or row.said(Withdrawn).reason,
             "replaced_by": folder_name(row) if is_revision else None,
             # A restored ledger that lacks this row has forgotten the takedown.
             "ledger": {"seq": row.seq, "hash": row.hash},

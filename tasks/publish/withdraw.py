@@ -35,7 +35,7 @@ def cost_of_withdrawal(home: Home, release_id: str) -> str:
     standing, reserved = standing_of(release), release.reservation
     key = (release.release_id, release.attempt)
     names = ", ".join(map(folder_name, standing.standing(key))) or "nothing that is still there"
-    place = f"{reserved['product']}/{reserved['locale']}"
+    place = f"{reserved.product}/{reserved.locale}"
     left = standing.newest_without(key)
     next_one = (
         f"readers are pointed to {standing.epoch_of(left)}, under a new sequence"
@@ -43,7 +43,7 @@ def cost_of_withdrawal(home: Home, release_id: str) -> str:
         else f"{place} has no latest release then"
     )
     return (
-        f"Withdrawing release {release.release_id} of {place}, {reserved['epoch']}, removes every "
+        f"Withdrawing release {release.release_id} of {place}, {reserved.epoch}, removes every "
         f"file of {names} from the public zone, and its collection package; {next_one}. Everybody "
         "stays charged, and it cannot be undone."
     )

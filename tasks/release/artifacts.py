@@ -79,11 +79,11 @@ def gate(key: str, release: Release, verdict: Verdict | None) -> Artifacts:
 
 def budget(run: LogRun, _: Any) -> Artifacts:
     """Say what everybody paid, and how far the budget reaches."""
-    groups = run.reservation["groups"]
     rows = [
-        f"| {group} | {'devices' if groups[group]['members'] is None else groups[group]['members']}"
-        f" | {Charge(groups[group]['epsilon_nano'], groups[group]['delta_atto'])} |"
+        f"| {group} | {'devices' if terms.members is None else terms.members} | "
+        f"{Charge.of_terms(terms)} |"
         for group in run.groups
+        for terms in [run.reservation.groups[group]]
     ]
     reach = runway(run.home)
     window = f"{reach.policy.window_days} days" if reach.policy.window_days else "a lifetime"

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Iterable
 from typing import Any
 
+from tasks.ledger.payloads import Publication
 from tasks.ledger.rules import Entry
 from tasks.log.raw.files import BadInput
 from tasks.products.request import Form
@@ -13,9 +14,8 @@ from tasks.release.run import LogRun, Release
 def settings_of(release: Release, publication: Entry) -> dict[str, Any]:
     """Return what a publication was made with, as this version reads it: with its defaults."""
     form = release.product.settings
-    settings: dict[str, Any] = form.model_validate(publication.payload["settings"]).model_dump(
-        exclude={"blocklist"}
-    )
+    read = form.model_validate(publication.said(Publication).settings)
+    settings: dict[str, Any] = read.model_dump(exclude={"blocklist"})
     return settings
 
 
@@ -23,7 +23,7 @@ def refuse_if_it_names(
     release: Release, publication: Entry, blocked: Iterable[str], settings: Form
 ) -> None:
     """Refuse to find a publication again that names a text of today's blocklist."""
-    if set(blocked) <= set(publication.payload["blocked"]):
+    if set(blocked) <= set(publication.said(Publication).blocked):
         return
     path = shlex.quote(str(getattr(settings, "blocklist", None) or "FILE"))
     raise BadInput(

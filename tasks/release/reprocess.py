@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from hybriddp.errors import InvalidParameter
 from tasks.gates.collapse import doubt_about
 from tasks.gates.quality import GateRefused, Verdict
+from tasks.ledger.payloads import Publication
 from tasks.ledger.rules import Kind
 from tasks.products.request import Form
 from tasks.publish.publish import refuse_closed, revise
@@ -42,7 +43,7 @@ def settings_for(release: Release, request: ReprocessRequest) -> Form:
         entry for entry in release.state.entries if entry.kind in (Kind.PUBLISHED, Kind.REVISED)
     ]
     changed = request.model_dump(exclude={"release_id", "accept_collapse"}, exclude_none=True)
-    settings = {**publications[-1].payload["settings"], **changed}
+    settings = {**publications[-1].said(Publication).settings, **changed}
     form = release.product.settings
     try:
         checked: Form = form.model_validate(settings)

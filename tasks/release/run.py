@@ -1,12 +1,12 @@
 """A release, and one run of it: what was asked for, which release that is, where its things are."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hybriddp.device.package import canonical_json
 from tasks.ledger.ledger import Ledger
+from tasks.ledger.payloads import Reserved
 from tasks.ledger.rules import SHOWN_DIGITS, Attempt, Entry, Kind, live_reservations
 from tasks.log.epochs import Epoch
 from tasks.log.raw.files import BadInput, Source, inspect
@@ -41,26 +41,26 @@ class Release:
         return self.ledger.attempt(self.release_id, self.attempt)
 
     @property
-    def reservation(self) -> Mapping[str, Any]:
+    def reservation(self) -> Reserved:
         """What was reserved: parameters, groups, participation."""
-        reserved = self.state.find(Kind.RESERVED)
+        reserved = self.state.reserved
         if reserved is None:
             raise BudgetRefused(f"release {self.release_id} was never reserved.")
-        return reserved.payload
+        return reserved
 
     @property
     def product(self) -> Product:
         """What kind of release it is."""
-        return product_of(self.reservation["parameters"])
+        return product_of(self.reservation.parameters)
 
     @property
     def groups(self) -> tuple[str, ...]:
         """The groups that take part, in the order of their draws."""
-        return self.product.in_order(self.reservation["groups"])
+        return self.product.in_order(self.reservation.groups)
 
     def group_size(self, group: str) -> int:
         """Return how many people were sealed into a group; it is public."""
-        return int(self.reservation["groups"][group]["members"])
+        return self.reservation.groups[group].n_people
 
     @property
     def folder(self) -> Path:
@@ -131,7 +131,8 @@ def find_attempt(request: LogRequest, home: Home) -> tuple[str, int]:
 
 
 def _has_reservation(request: LogRequest, entries: list[Entry]) -> bool:
-    return any(e.kind is Kind.RESERVED and slot_of(e) == _wanted(request) for e in entries)
+    reserved = (entry.said(Reserved) for entry in entries if entry.kind is Kind.RESERVED)
+    return any(reservation.slot == _wanted(request) for reservation in reserved)
 
 
 def _known_id(request: LogRequest, home: Home, ledger: Ledger) -> str:
@@ -227,7 +228,7 @@ def _attempt_of(ledger: Ledger, release_id: str, request: LogRequest) -> int:
 def require_free_epoch(request: LogRequest, release_id: str, entries: list[Entry]) -> None:
     """Refuse to pay unasked for an epoch that another release was paid for."""
     for entry in live_reservations(entries):
-        is_same = slot_of(entry) == _wanted(request)
+        is_same = entry.said(Reserved).slot == _wanted(request)
         if is_same and entry.release_id != release_id and not request.pay_again:
             raise BudgetRefused(
                 f"epoch {request.epoch} of {request.product}/{request.locale} has release "
@@ -242,13 +243,8 @@ def collection_id(release: Release) -> str:
     return release.release_id + (f"{release.attempt:04x}" if release.attempt > 1 else "")
 
 
-def _wanted(request: LogRequest) -> tuple[str, ...]:
+def _wanted(request: LogRequest) -> tuple[str, str, str]:
     return (request.product, request.epoch, request.locale)
-
-
-def slot_of(reservation: Entry) -> tuple[str, ...]:
-    """Return what a release was reserved for: the product, the epoch and the locale."""
-    return tuple(reservation.payload[name] for name in ("product", "epoch", "locale"))
 
 
 def full_release_id(ledger: Ledger, typed: str) -> str:

@@ -87,8 +87,8 @@ class Keyring:
         founded = founding(home)
         if founded is None:  # a ledger of 0.1.0, which is adopted before anything is written
             return
-        known, own = founded["keys"], self.fingerprints
-        wrong = [name for name in own if not hmac.compare_digest(str(known[name]), own[name])]
+        known, own = founded.keys, self.fingerprints
+        wrong = [name for name in own if not hmac.compare_digest(known[name], own[name])]
         if wrong:
             files = ", ".join(f"{name}.key" for name in wrong)
             raise KeyProblem(

@@ -6,7 +6,7 @@ from importlib.metadata import version
 from typing import Any
 
 from hybriddp.device.package import canonical_json
-from tasks.verify.form import FIRST_SCHEMA
+from tasks.ledger.payloads import Publication, Terms
 
 SIGNING_CONTEXT = b"hybriddp release manifest v1\n"
 SIGNATURE_BYTES = 64
@@ -21,16 +21,11 @@ def code_version() -> str:
     return version("hybriddp")
 
 
-def expiry_of(publication: Mapping[str, Any]) -> str:
+def expiry_of(publication: Publication) -> str:
     """Return until when a publication is valid, from what the ledger says of it."""
-    created = datetime.fromisoformat(publication["created"])
-    expires = created + timedelta(days=publication["settings"]["valid_days"])
+    created = datetime.fromisoformat(publication.created)
+    expires = created + timedelta(days=publication.settings["valid_days"])
     return expires.isoformat(timespec="seconds")
-
-
-def version_of(publication: Mapping[str, Any]) -> int:
-    """Return the manifest's version of a publication; those of 0.1.0 do not say."""
-    return int(publication.get("schema_version", FIRST_SCHEMA))
 
 
 def words_of(roles: Mapping[str, str], trusts: Mapping[str, str]) -> Words:
@@ -41,14 +36,14 @@ def words_of(roles: Mapping[str, str], trusts: Mapping[str, str]) -> Words:
     }
 
 
-def guarantees_of(groups: Mapping[str, Mapping[str, Any]], words: Words) -> dict[str, Any]:
+def guarantees_of(groups: Mapping[str, Terms], words: Words) -> dict[str, Any]:
     """Return what each group was promised, as the ledger charged it."""
     return {
         group: {
             **words[group],
-            "people": terms["members"],
-            "epsilon_nano": terms["epsilon_nano"],
-            "delta_atto": terms["delta_atto"],
+            "people": terms.members,
+            "epsilon_nano": terms.epsilon_nano,
+            "delta_atto": terms.delta_atto,
         }
         for group, terms in groups.items()
     }

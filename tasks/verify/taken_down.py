@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.ledger.ledger import Ledger
+from tasks.ledger.payloads import Publication
 from tasks.publish.notices import NOTICE, SIGNATURE, is_taken_down, why
 from tasks.publish.standing import Standing, folder_name
 from tasks.store.home import Home
@@ -58,7 +59,7 @@ def ask_the_ledger(home: Home, manifest: Mapping[str, Any]) -> None:
     entries = Ledger(home.ledger).entries()
     standing = Standing.among(entries, manifest["product"], manifest["locale"])
     for publication in standing.of_release((manifest["release_id"], manifest["attempt"])):
-        is_this = publication.payload["revision"] == manifest["revision"]
+        is_this = publication.said(Publication).revision == manifest["revision"]
         if is_this and standing.taken_down_by(publication) is not None:
             raise VerificationFailed(
                 f"the ledger says that {folder_name(publication)} was withdrawn, and its folder "

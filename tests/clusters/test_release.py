@@ -39,8 +39,8 @@ def test_clusters_are_the_clouds_the_largest_first(original):
 
 
 def test_everybody_pays_epsilon_once_and_in_one_group(original):
-    groups = original.reservation["groups"]
-    assert sum(groups[group]["members"] for group in (POINTS, ANSWERS)) == 4_000
+    groups = original.reservation.groups
+    assert sum(groups[group].members for group in (POINTS, ANSWERS)) == 4_000
     assert set(spent_by_account(original.home).values()) == {(12 * 10**9, 0)}
     started = [e for e in original.ledger.entries() if e.kind is Kind.DRAW_STARTED]
     assert [entry.draw for entry in started] == [POINTS, ANSWERS]
@@ -110,7 +110,7 @@ def test_whether_lies_are_undone_decides_what_is_measured(home, log, original):
     told = request_for(log, debias=False)
     assert identify(told, home).release_id != identify(request_for(log), home).release_id
     assert not mechanism_of(told.measurement_parameters()).tables.debias
-    assert mechanism_of(original.reservation["parameters"]).tables.debias
+    assert mechanism_of(original.reservation.parameters).tables.debias
 
 
 @pytest.mark.parametrize(

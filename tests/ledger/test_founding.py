@@ -73,7 +73,7 @@ def test_another_homes_key_is_refused(tmp_path, name):
 
 def test_a_fingerprint_is_keyed_and_says_nothing_of_its_key(tmp_path):
     home, other = new_home(tmp_path / "own"), new_home(tmp_path / "other")
-    known, others = founding(home)["keys"], founding(other)["keys"]
+    known, others = founding(home).keys, founding(other).keys
     assert len({*known.values(), *others.values()}) == 2 * len(NAMES)
     stored = home.ledger.read_bytes() + (home.private / "founded.json").read_bytes()
     for name in NAMES:
@@ -188,7 +188,7 @@ def test_lost_keys_beside_a_ledger_are_never_made_anew(tmp_path, lost):
 @pytest.mark.parametrize("has_keys", [True, False])
 def test_a_lost_or_emptied_ledger_does_not_begin_anew(tmp_path, is_emptied, has_keys):
     home = new_home(tmp_path)
-    Ledger(home.ledger).note(Kind.OPTED_OUT, {}, subject="aa")
+    Ledger(home.ledger).note(Kind.OPTED_OUT, subject="aa")
     for file in home.private.glob("ledger.sqlite*"):
         file.unlink()
     if is_emptied:
@@ -225,7 +225,7 @@ def test_a_ledger_of_the_first_version_is_adopted_before_anything_else_is_writte
     set_membership(home, "7", Kind.OPTED_OUT)
     kinds = [entry.kind for entry in Ledger(home.ledger).entries()]
     assert kinds == [Kind.RESERVED, Kind.FOUNDED, Kind.OPTED_OUT]
-    assert (founding(home)["adopted"], founding(home)["id_form"]) == (True, FIRST_FORM)
+    assert (founding(home).adopted, founding(home).id_form) == (True, FIRST_FORM)
     flip(home.keys / "account.key")
     with pytest.raises(KeyProblem):
         Keyring.open(home)
@@ -241,19 +241,19 @@ def test_a_ledger_is_not_bound_to_a_signing_key_that_consumers_do_not_know(tmp_p
     assert founding(home) is None
     (home.keys / "signing.key").write_bytes(right)
     open_for_writing(home)
-    assert founding(home)["adopted"]
+    assert founding(home).adopted
 
 
 def test_accounts_keep_the_form_of_ids_that_they_were_made_with(tmp_path, monkeypatch):
     unused = home_of_the_first_version(tmp_path / "unused", monkeypatch)
     used = home_of_the_first_version(tmp_path / "used", monkeypatch, PAIRS)
     left = home_of_the_first_version(tmp_path / "left", monkeypatch)
-    Ledger(left.ledger).note(Kind.OPTED_OUT, {}, subject="aa")
+    Ledger(left.ledger).note(Kind.OPTED_OUT, subject="aa")
     forms = {"unused": NEWEST_FORM, "used": FIRST_FORM, "left": FIRST_FORM}
     for home in (unused, used, left):
         assert id_form_of(home) == forms[home.root.name]
         open_for_writing(home)
-        assert id_form_of(home) == founding(home)["id_form"] == forms[home.root.name]
+        assert id_form_of(home) == founding(home).id_form == forms[home.root.name]
 
 
 def test_a_ledger_is_founded_once(tmp_path):
@@ -261,4 +261,4 @@ def test_a_ledger_is_founded_once(tmp_path):
     for _ in range(2):
         make_keys(home)
     assert [entry.kind for entry in Ledger(home.ledger).entries()] == [Kind.FOUNDED]
-    assert founding(home)["adopted"] is False
+    assert founding(home).adopted is False

@@ -123,7 +123,7 @@ def test_the_index_is_read_once_in_a_process(run, monkeypatch):
 
 @pytest.mark.parametrize("column", range(9))
 def test_a_text_that_became_bytes_is_damage(column):
-    row = [1, "2026-11-17T00:00:00+00:00", "POLICY", "", 1, "", "{}", "0" * 64]
+    row = [1, "2026-11-17T00:00:00+00:00", "OPTED_OUT", "", 1, "", "{}", "0" * 64]
     row.append(row_hash(tuple(row)))
     Chain().extend([tuple(row)])
     row[column] = str(row[column]).encode()

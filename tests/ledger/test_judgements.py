@@ -10,6 +10,7 @@ from tasks.gates.judgements import count_fruitless
 from tasks.gates.quality import GateRefused, Result, Verdict
 from tasks.ledger.check import check_ledger
 from tasks.ledger.ledger import Ledger
+from tasks.ledger.payloads import Judged
 from tasks.ledger.rules import Kind
 from tasks.log.cohorts import choose_cohorts
 from tasks.log.ingest import ingest, judge_log
@@ -19,6 +20,7 @@ from tasks.products.request import LogColumns
 from tasks.release.refusals import BudgetRefused
 from tests.homes import new_home
 from tests.release.support import COLUMNS, request_for, waive_gates, write_log
+from tests.rows import DRAWN, STARTED
 
 EPOCH = "2026-W40"
 REFUSED = Verdict("raw_log", (Result("an expectation", (), False, "a test refuses"),))
@@ -37,11 +39,11 @@ def log(tmp_path):
 
 
 def judged(home):
-    return [row.payload for row in Ledger(home.ledger).entries() if row.kind is Kind.JUDGED]
+    return [row.payload.as_json() for row in Ledger(home.ledger).entries(Kind.JUDGED)]
 
 
 def n_fruitless(home, epoch=EPOCH):
-    return count_fruitless(Ledger(home.ledger).entries(), "epoch", epoch)
+    return count_fruitless(Ledger(home.ledger).entries(), lambda asked: asked.epoch == epoch)
 
 
 def ask(home, log, share, epoch=EPOCH, **settings):
@@ -60,8 +62,8 @@ def pay(run):
 
 def draw(run):
     """Put on record that one draw of a release was made."""
-    for kind in (Kind.DRAW_STARTED, Kind.DRAWN):
-        run.ledger.append(kind, run.release_id, run.attempt, {}, draw="S")
+    for kind, said in ((Kind.DRAW_STARTED, STARTED), (Kind.DRAWN, DRAWN)):
+        run.ledger.append(kind, run.release_id, run.attempt, said, draw="S")
 
 
 @pytest.mark.parametrize("verdict", [REFUSED, Verdict("waived", (Result("any", (), True, "it"),))])
@@ -179,7 +181,7 @@ def test_a_row_without_a_log_counts_for_its_epoch(home, log, monkeypatch):
     for number in range(2):
         row = judged(home)[0] | {"release_id": f"{number:032x}"}
         del row["log"]
-        Ledger(home.ledger).append(Kind.JUDGED, "", 0, row, draw=f"{number:032x}")
+        Ledger(home.ledger).append(Kind.JUDGED, "", 0, Judged(**row), draw=f"{number:032x}")
     with pytest.raises(BudgetRefused, match="judged 3 times"):
         ask(home, log, 0.02)
     ask(home, log, 0.02, epoch="2026-W41")

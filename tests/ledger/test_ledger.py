@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.ledger.ledger import GENESIS, Head, IllegalStep, Ledger, LedgerCorrupt, LedgerMoved
+from tasks.ledger.payloads import DrawStarted, Nothing, Withdrawn
 from tasks.ledger.rules import NOTES, ONCE, RULES, Attempt, Entry, Kind
+from tests.rows import DRAWN, PUBLISHED, STARTED, reserved
 
-GROUPS = {"groups": {draw: {"epsilon": "4", "delta": "1/100000"} for draw in ("S", "T", "C")}}
+GROUPS = reserved()
 
 
 @pytest.fixture
@@ -20,15 +22,15 @@ def ledger(tmp_path):
 
 def draw_all(ledger: Ledger, release_id: str = "r1", attempt: int = 1) -> None:
     ledger.append(Kind.RESERVED, release_id, attempt, GROUPS)
-    for draw in GROUPS["groups"]:
-        ledger.append(Kind.DRAW_STARTED, release_id, attempt, {"event": draw}, draw=draw)
-        ledger.append(Kind.DRAWN, release_id, attempt, {"digest": draw * 3}, draw=draw)
+    for draw in GROUPS.groups:
+        ledger.append(Kind.DRAW_STARTED, release_id, attempt, STARTED, draw=draw)
+        ledger.append(Kind.DRAWN, release_id, attempt, DRAWN, draw=draw)
 
 
 def test_release_goes_from_reserved_to_withdrawn(ledger):
     draw_all(ledger)
-    ledger.append(Kind.PUBLISHED, "r1", 1, {"sequence": 1})
-    ledger.append(Kind.WITHDRAWN, "r1", 1, {"reason": "drift"})
+    ledger.append(Kind.PUBLISHED, "r1", 1, PUBLISHED)
+    ledger.append(Kind.WITHDRAWN, "r1", 1, Withdrawn(reason="drift", at="2026-11-17"))
     kinds = [entry.kind for entry in ledger.entries()]
     assert kinds == [
         Kind.RESERVED, *[Kind.DRAW_STARTED, Kind.DRAWN] * 3, Kind.PUBLISHED, Kind.WITHDRAWN,
@@ -39,10 +41,10 @@ def test_release_goes_from_reserved_to_withdrawn(ledger):
 def test_same_row_again_is_the_row_that_stands_there(ledger):
     """A commit can land without its acknowledgement; the retry must not charge twice."""
     first = ledger.append(Kind.RESERVED, "r1", 1, GROUPS)
-    again = ledger.append(Kind.RESERVED, "r1", 1, dict(reversed(GROUPS.items())))
+    again = ledger.append(Kind.RESERVED, "r1", 1, reserved(("C", "T", "S")))
     assert (first, ledger.head().seq) == (again, 1)
     with pytest.raises(IllegalStep, match="other contents"):
-        ledger.append(Kind.RESERVED, "r1", 1, {"groups": {}})
+        ledger.append(Kind.RESERVED, "r1", 1, reserved(()))
 
 
 steps = st.lists(
@@ -54,7 +56,7 @@ steps = st.lists(
 
 
 def entry_for(kind: Kind, draw: str, seq: int) -> Entry:
-    payload = {"groups": {"S": {}, "T": {}}} if kind is Kind.RESERVED else {}
+    payload = reserved(("S", "T")) if kind is Kind.RESERVED else Nothing()
     return Entry(seq, "", kind, "r", 1, draw, payload, "", "")
 
 
@@ -89,18 +91,18 @@ def test_no_order_of_steps_draws_twice_or_publishes_what_was_not_drawn(steps):
 
 def test_burnt_draw_is_seen_and_cannot_be_started_again(ledger):
     ledger.append(Kind.RESERVED, "r1", 1, GROUPS)
-    ledger.append(Kind.DRAW_STARTED, "r1", 1, {"event": "first"}, draw="S")
+    ledger.append(Kind.DRAW_STARTED, "r1", 1, STARTED, draw="S")
     assert ledger.attempt("r1", 1).burnt_draws == ["S"]
     with pytest.raises(IllegalStep):
-        ledger.append(Kind.DRAW_STARTED, "r1", 1, {"event": "second"}, draw="S")
+        ledger.append(Kind.DRAW_STARTED, "r1", 1, DrawStarted(event={}, token="another"), draw="S")
     with pytest.raises(IllegalStep, match="no draw has started"):
-        ledger.append(Kind.VOIDED, "r1", 1, {})
+        ledger.append(Kind.VOIDED, "r1", 1, Nothing())
 
 
 def test_draw_that_was_not_reserved_is_refused(ledger):
     ledger.append(Kind.RESERVED, "r1", 1, GROUPS)
     with pytest.raises(IllegalStep, match="DRAW_STARTED of draw X needs an open reservation"):
-        ledger.append(Kind.DRAW_STARTED, "r1", 1, {}, draw="X")
+        ledger.append(Kind.DRAW_STARTED, "r1", 1, STARTED, draw="X")
 
 
 def test_decision_on_an_old_head_is_refused(ledger):

@@ -142,12 +142,12 @@ def test_rows_written_while_the_clock_was_behind_stay_in_the_window(home, clock)
 
 def test_verify_sees_a_row_that_is_dated_before_the_row_in_front_of_it(home, clock, monkeypatch):
     ledger = Ledger(home.ledger)
-    ledger.note(Kind.OPTED_OUT, {}, subject="aa")
+    ledger.note(Kind.OPTED_OUT, subject="aa")
     assert ledger.verify().seq == 2
     backwards = clock.moment - timedelta(seconds=1)
     with monkeypatch.context() as patch:
         patch.setattr(Ledger, "_moment", lambda *_: backwards)
-        ledger.note(Kind.OPTED_OUT, {}, subject="bb")
+        ledger.note(Kind.OPTED_OUT, subject="bb")
     with pytest.raises(LedgerCorrupt, match="row 3 is dated before the row in front of it"):
         ledger.verify()
 
@@ -228,17 +228,17 @@ class Curator:
         now = datetime.fromisoformat(started[run.release_id, group].at)
         spent = Counter()
         for entry in live_reservations(entries):
-            file = self.home.participation / f"{entry.payload['participation']}.parquet"
+            file = self.home.participation / f"{entry.payload.participation}.parquet"
             for row in pq.read_table(file).to_pylist():
                 start = started.get((entry.release_id, row["cohort"]))
                 if start is None:
                     continue
                 age = now - datetime.fromisoformat(start.at)
                 if policy.window_days is None or age <= timedelta(days=policy.window_days):
-                    terms = entry.payload["groups"][row["cohort"]]
-                    spent[row["account"]] += terms["epsilon_nano"]
+                    terms = entry.payload.groups[row["cohort"]]
+                    spent[row["account"]] += terms.epsilon_nano
         members = pq.read_table(
-            self.home.participation / f"{run.reservation['participation']}.parquet"
+            self.home.participation / f"{run.reservation.participation}.parquet"
         ).to_pylist()
         for member in members:
             if member["cohort"] == group:

@@ -16,6 +16,7 @@ from tasks.budget.reserve import void_reservation
 from tasks.ledger.chain import Chain
 from tasks.ledger.check import check_ledger
 from tasks.ledger.ledger import Ledger, LedgerCorrupt
+from tasks.ledger.payloads import PolicySet
 from tasks.ledger.rules import Kind
 from tasks.measured.drawing import draw_once
 from tasks.products.head_list.measuring.draws import draw_head_list
@@ -37,6 +38,7 @@ from tests.release.support import (
     write_log,
 )
 from tests.repository import ROOT
+from tests.rows import DRAWN, STARTED, reserved
 
 EVENT = HeadListMechanism.for_budget(Budget(4, 1e-5)).event
 TABLE = pa.table({"query": ["a"], "url": ["b"]})
@@ -63,12 +65,8 @@ def backup(home):
 
 def reserved_for(home, group):
     """Reserve one group of any product, as a release does."""
-    terms = {"epsilon_nano": 4 * 10**9, "delta_atto": 10**13, "members": 2}
     (product,) = (product for product in PRODUCTS if group in product.groups)
-    payload = {
-        "groups": {group: terms}, "policy": Policy().payload, "participation": "none",
-        "parameters": {"strategy": product.strategies[0]},
-    }  # fmt: skip
+    payload = reserved([group], parameters={"strategy": product.strategies[0]})
     Ledger(home.ledger).append(Kind.RESERVED, "a" * 32, 1, payload)
     return Release(home, "a" * 32, 1)
 
@@ -250,10 +248,9 @@ def test_a_package_of_the_first_version_needs_its_draw(home, name, attempt, is_k
     folder.mkdir(parents=True)
     (folder / "package.json").write_text('{"schema_version": 2}')
     for number in (1, 2):
-        groups = {"groups": {"S": {}}}
-        Ledger(home.ledger).append(Kind.RESERVED, "a" * 32, number, groups)
-        Ledger(home.ledger).append(Kind.DRAW_STARTED, "a" * 32, number, {}, draw="S")
-        Ledger(home.ledger).append(Kind.DRAWN, "a" * 32, number, {}, draw="S")
+        Ledger(home.ledger).append(Kind.RESERVED, "a" * 32, number, reserved("S"))
+        Ledger(home.ledger).append(Kind.DRAW_STARTED, "a" * 32, number, STARTED, draw="S")
+        Ledger(home.ledger).append(Kind.DRAWN, "a" * 32, number, DRAWN, draw="S")
     if is_known:
         check_ledger_without_files(home)
     else:
@@ -304,7 +301,7 @@ def test_years_of_rows_and_files_are_read_once_in_a_process(home, monkeypatch):
 
 def test_damage_to_a_participation_file_is_found_at_once(home):
     run = reserve_groups(home, "r1", PAIRS)
-    file = home.participation / f"{run.reservation['participation']}.parquet"
+    file = home.participation / f"{run.reservation.participation}.parquet"
     whole = file.read_bytes()
     for damage in (lambda: file.write_bytes(whole[:-1] + b"?"), file.unlink):
         damage()
@@ -333,14 +330,14 @@ class Crowd:
     def decide(self, engine, run, head, now):
         self.n_decisions += 1
         payload = self._decide(engine, run, head, now)
-        for note in next(self._leaving, []):
-            run.ledger.note(*note[:2], subject=note[2])
+        for kind, subject, *said in next(self._leaving, []):
+            run.ledger.note(kind, *said, subject=subject)
         return payload
 
 
 def test_strangers_who_leave_meanwhile_do_not_hold_a_reservation_up(home, monkeypatch):
-    strangers = [(Kind.OPTED_OUT, {}, bytes([number]).hex() * 16) for number in range(100, 140)]
-    others = [(Kind.OPTED_IN, {}, "00" * 16), (Kind.ERASED, {}, "ff" * 16)]
+    strangers = [(Kind.OPTED_OUT, bytes([number]).hex() * 16) for number in range(100, 140)]
+    others = [(Kind.OPTED_IN, "00" * 16), (Kind.ERASED, "ff" * 16)]
     crowd = Crowd(monkeypatch, [[*strangers, *others]] * 9)
     reserve_groups(home, "r1", PAIRS)
     assert crowd.n_decisions == 1
@@ -348,13 +345,13 @@ def test_strangers_who_leave_meanwhile_do_not_hold_a_reservation_up(home, monkey
 
 @pytest.mark.parametrize("kind", [Kind.OPTED_OUT, Kind.ERASED])
 def test_somebody_who_was_to_take_part_and_leaves_meanwhile_is_left_out(home, monkeypatch, kind):
-    crowd = Crowd(monkeypatch, [[(kind, {}, "00" * 16)]])
+    crowd = Crowd(monkeypatch, [[(kind, "00" * 16)]])
     run = reserve_groups(home, "r1", PAIRS, min_group_size=1)
     assert crowd.n_decisions == 2
     assert bytes(16) not in sealed_groups(home, run)
 
 
 def test_another_policy_or_charge_meanwhile_is_decided_again(home, monkeypatch):
-    crowd = Crowd(monkeypatch, [[(Kind.POLICY, Policy().payload, "")]])
+    crowd = Crowd(monkeypatch, [[(Kind.POLICY, "", PolicySet(**Policy().statement.as_json()))]])
     reserve_groups(home, "r1", PAIRS)
     assert crowd.n_decisions == 2

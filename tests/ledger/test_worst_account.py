@@ -17,8 +17,10 @@ from tasks.budget.overview import runway
 from tasks.budget.policy import Policy, set_policy
 from tasks.budget.spending import file_digest
 from tasks.ledger.ledger import Ledger
+from tasks.ledger.payloads import DrawStarted, Terms
 from tasks.ledger.rules import Kind
 from tests.homes import new_home
+from tests.rows import reserved
 
 ANNE, BOB = b"a" * 16, b"b" * 16
 # The same budget; of the first only noise on few counts is seen, so it composes far better.
@@ -36,14 +38,12 @@ def charge(home, name, event, accounts, group="sums", attempt=1):
     pq.write_table(table.replace_schema_metadata({"name": name}), path)
     digest = file_digest(path)
     path.rename(home.participation / f"{digest}.parquet")
-    terms = {"epsilon_nano": 5 * 10**8, "delta_atto": 0, "members": len(accounts)}
-    payload = {
-        "groups": {group: terms}, "policy": Policy().payload, "participation": digest,
-        "parameters": {"strategy": "mean"},
-    }  # fmt: skip
+    terms = Terms(epsilon_nano=5 * 10**8, delta_atto=0, members=len(accounts))
+    payload = reserved([group], terms, participation=digest, parameters={"strategy": "mean"})
     ledger = Ledger(home.ledger)
     ledger.append(Kind.RESERVED, name, attempt, payload)
-    ledger.append(Kind.DRAW_STARTED, name, attempt, {"event": to_json(event)}, draw=group)
+    start = DrawStarted(event=to_json(event), token="")
+    ledger.append(Kind.DRAW_STARTED, name, attempt, start, draw=group)
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ def test_label_of_one_number_states_both_and_the_second_never_replaces_the_first
 
 def test_second_guarantee_is_that_of_the_votes_that_are_counted(one_number):
     """By the continuous formula, from the noises that were drawn: within a thousandth."""
-    parameters = one_number.reservation["parameters"]
+    parameters = one_number.reservation.parameters
     n_optin, n_clients = (one_number.group_size(group) for group in ("sums", "numbers"))
     ballot = ballot_of(MeanLaws(parameters), n_optin, n_clients)
     stated = second_guarantee(parameters, [(n_optin, n_clients)])
@@ -74,7 +74,7 @@ def test_coalitions_are_not_smaller_than_stated(one_number, monkeypatch):
         "_proved",
         lambda ballot, budget, n: asked.append(n) or Certified(budget, Fraction(1, 3), Fraction(1)),
     )
-    parameters = one_number.reservation["parameters"]
+    parameters = one_number.reservation.parameters
     stated = second_guarantee(parameters, [(5, 7)])
     assert asked == [0, 1, 4]
     assert {row["epsilon_optin"] for row in stated} == {"0.3334"}  # never rounded down
@@ -95,7 +95,7 @@ def test_label_says_limits_as_they_are_and_who_read_membership_off_the_log(usual
 
 
 def test_worst_key_decides(one_number):
-    parameters = one_number.reservation["parameters"]
+    parameters = one_number.reservation.parameters
     both = second_guarantee(parameters, [(100, 1000), (5, 50)])
     each = [second_guarantee(parameters, [sizes]) for sizes in ((100, 1000), (5, 50))]
     for name in ("epsilon_optin", "epsilon_clients"):

@@ -95,12 +95,12 @@ def test_opt_in_people_pay_epsilon_for_sums_and_squares_together(home, log, rost
     """A share that is no whole number of the ledger's units loses nothing and adds nothing."""
     request = request_for(log, roster=roster, epsilon=0.7, variance_share=1 / 3)
     run = reserve_mean(request, home)
-    groups = run.reservation["groups"]
-    assert groups[SUMS]["members"] == groups[SQUARES]["members"] == 180
-    assert groups[NUMBERS]["members"] == 720
-    assert groups[SUMS]["epsilon_nano"] + groups[SQUARES]["epsilon_nano"] == 700_000_000
-    assert groups[SQUARES]["epsilon_nano"] == 700_000_000 // 3
-    assert groups[NUMBERS]["epsilon_nano"] == 700_000_000
+    groups = run.reservation.groups
+    assert groups[SUMS].members == groups[SQUARES].members == 180
+    assert groups[NUMBERS].members == 720
+    assert groups[SUMS].epsilon_nano + groups[SQUARES].epsilon_nano == 700_000_000
+    assert groups[SQUARES].epsilon_nano == 700_000_000 // 3
+    assert groups[NUMBERS].epsilon_nano == 700_000_000
     assert set(spent_by_account(home).values()) == {(700_000_000, 0)}
 
 
@@ -116,7 +116,7 @@ def test_keys_of_few_people_have_no_mean_and_pay_nothing(home, root, log):
     people = usual_people() | {"0": (1, "ZZ"), "3": (0, "ZZ"), "6": (0, "YY"), "9": (0, "")}
     roster = write_roster(root / "roster.csv", people)
     run = reserve_mean(request_for(log, roster=roster, by="country", min_group_size=3), home)
-    assert sum(run.reservation["groups"][g]["members"] for g in (SUMS, NUMBERS)) == 900 - 4
+    assert sum(run.reservation.groups[g].members for g in (SUMS, NUMBERS)) == 900 - 4
     assert len(spent_by_account(home)) == 900 - 4
 
 

@@ -120,7 +120,7 @@ def test_a_group_that_nobody_is_in_leaves_the_mean_to_the_other(root, log, gates
 
 def test_one_number_is_all_that_a_release_shows_of_both_groups(one_number):
     """Sums that differ, but not in the noisy sum of votes, give the same bytes."""
-    parameters, measured = one_number.reservation["parameters"], measurements_of(one_number)
+    parameters, measured = one_number.reservation.parameters, measurements_of(one_number)
     [sums], [reports] = measured[SUMS].to_pylist(), measured[NUMBERS].to_pylist()
     ballot = ballot_of(MeanLaws(parameters), sums["n_people"], reports["n_reports"])
     assert ballot.votes > 1

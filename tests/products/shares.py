@@ -79,7 +79,7 @@ class ShareRun(NumbersRun):
 
 
 def draw_holders(run: ShareRun) -> pa.Table:
-    mechanism = BoundedSumMechanism.for_budget(prices_of(run.reservation["parameters"])[HOLDERS], 1)
+    mechanism = BoundedSumMechanism.for_budget(prices_of(run.reservation.parameters)[HOLDERS], 1)
 
     def draw(found: Any) -> pa.Table:
         has_one = (found.values[:, 0] > 0).astype("int64")
@@ -98,7 +98,7 @@ def tables_of(measured: pa.Table, decimals: int) -> dict[str, pa.Table]:
 
 def make(release, settings, _hidden, _version) -> Made:
     decimals = settings["decimals"]
-    guarantees = guarantees_of(release.reservation["groups"], WORDS)
+    guarantees = guarantees_of(release.reservation.groups, WORDS)
     tables = tables_of(load_measurement(release, HOLDERS), decimals)
     return Made(tables, {"guarantees": guarantees, "decimals": decimals}, decimals)
 

@@ -63,7 +63,7 @@ def test_public_export_holds_no_account(home, run, tmp_path):
     accounts = [e.draw for e in Ledger(run.home.ledger).entries() if e.kind == "OPTED_OUT"]
     assert accounts
     assert accounts[0] not in exported
-    assert run.reservation["participation"] not in exported
+    assert run.reservation.participation not in exported
     assert {row.get("kind") for row in json.loads(exported)["entries"]} >= {"RESERVED", "DRAWN"}
 
 

@@ -234,5 +234,5 @@ def test_the_weakest_policy_has_the_largest_cap_and_the_shortest_window():
     policies = [
         Policy.of(12, "1e-4", None), Policy.of(4, "1e-3", 365), Policy.of(6, 0, 30),
     ]  # fmt: skip
-    assert weakest(policies).payload == Policy.of(12, "1e-3", 30).payload
+    assert weakest(policies).statement == Policy.of(12, "1e-3", 30).statement
     assert weakest(policies[:1]).window_days is None

@@ -149,8 +149,8 @@ def test_a_failure_after_the_charge_says_who_paid_and_what_to_do(log_of, home):
     assert what_was_paid(run) == ""
     charge(run)
     paid = what_was_paid(run)
-    for group, terms in run.reservation["groups"].items():
-        assert f"{terms['members']:,} people (epsilon 4, delta" in paid
+    for group, terms in run.reservation.groups.items():
+        assert f"{terms.members:,} people (epsilon 4, delta" in paid
         assert f"({group})" in paid
     assert f"ledger void {run.release_id}" in paid
     do(run, "draw head list")

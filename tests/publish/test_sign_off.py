@@ -75,7 +75,7 @@ def test_never_says_what_it_costs_and_asks_twice(drawn, monkeypatch):
     assert "everybody stays charged, and this cannot be undone" in somebody.asked[2]
     reason = drawn.state.find(Kind.WITHHELD).payload
     # A row's hash is public; without a salt it would tell whoever guesses the reason.
-    assert (reason["reason"], len(reason["salt"])) == ("a reason", 32)
+    assert (reason.reason, len(reason.salt)) == ("a reason", 32)
 
 
 def test_whoever_decides_in_a_terminal_sees_all_that_would_be_published(drawn, monkeypatch, capsys):

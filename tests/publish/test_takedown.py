@@ -299,14 +299,14 @@ def test_a_guessed_blocked_text_cannot_be_tested_against_the_public_hash(newest,
     """A row's hash is in its manifest, and all else of the row can be known or guessed."""
     run_reprocess(ReprocessRequest(release_id=newest.release_id, blocklist=blocklist), newest.home)
     row = newest.ledger.entries()[-1]
-    assert (row.kind, row.payload["blocked"]) == (Kind.REVISED, ["weather"])
-    guess = {name: fact for name, fact in row.payload.items() if name != "salt"}
+    assert (row.kind, row.payload.blocked) == (Kind.REVISED, ["weather"])
+    guess = {name: fact for name, fact in row.payload.as_json().items() if name != "salt"}
     known = (row.seq, row.at, str(row.kind), row.release_id, row.attempt, row.draw)
-    assert row_hash((*known, canonical(row.payload), row.previous)) == row.hash
+    assert row_hash((*known, canonical(row.payload.as_json()), row.previous)) == row.hash
     assert row_hash((*known, canonical(guess), row.previous)) != row.hash
-    assert len(row.payload["salt"]) == 32
+    assert len(row.payload.salt) == 32
     for name, data in files_below(newest.home.public).items():
-        assert row.payload["salt"].encode() not in data, name
+        assert row.payload.salt.encode() not in data, name
 
 
 def test_what_a_killed_publication_left_is_closed_and_goes_with_the_next_change(newest):
@@ -330,6 +330,6 @@ def test_a_blocked_text_cannot_be_tested_against_a_measurements_hash(newest):
     assert len(table.schema.metadata[b"salt"]) == 64
     sink = pa.BufferOutputStream()
     pq.write_table(table.replace_schema_metadata(None), sink)
-    digest = newest.state.find(Kind.DRAWN, "S").payload["sha256"]
+    digest = newest.state.find(Kind.DRAWN, "S").payload.sha256
     assert hashlib.sha256(path.read_bytes()).hexdigest() == digest
     assert hashlib.sha256(bytes(sink.getvalue())).hexdigest() != digest

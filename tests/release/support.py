@@ -99,7 +99,7 @@ def reserve_groups(
 
 def sealed_groups(home: Home, run: HeadListRun) -> dict[bytes, str]:
     """Return who takes part in a reservation, read by another library than the tasks use."""
-    file = home.participation / f"{run.reservation['participation']}.parquet"
+    file = home.participation / f"{run.reservation.participation}.parquet"
     table = pq.read_table(file)
     return dict(zip(table["account"].to_pylist(), table["cohort"].to_pylist(), strict=True))
 
@@ -111,11 +111,11 @@ def spent_by_account(home: Home) -> dict[bytes, tuple[int, int]]:
         attempt = ledger.attempt(entry.release_id, entry.attempt)
         if entry.kind is not Kind.RESERVED or attempt.has(Kind.VOIDED):
             continue
-        table = pq.read_table(home.participation / f"{entry.payload['participation']}.parquet")
+        table = pq.read_table(home.participation / f"{entry.payload.participation}.parquet")
         for row in table.to_pylist():
-            terms = entry.payload["groups"][row["cohort"]]
-            epsilons[row["account"]] += terms["epsilon_nano"]
-            deltas[row["account"]] += terms["delta_atto"]
+            terms = entry.payload.groups[row["cohort"]]
+            epsilons[row["account"]] += terms.epsilon_nano
+            deltas[row["account"]] += terms.delta_atto
     return {account: (epsilons[account], deltas[account]) for account in epsilons}
 
 

@@ -32,6 +32,7 @@ from tests.release.support import (
     spent_by_account,
     write_log,
 )
+from tests.rows import STARTED
 
 ANNE, BOB, CARL, DORA, EVE, FRED, GINA = (bytes([number]) * 16 for number in range(7))
 # Two people in every group, the least that a release is made with.
@@ -63,7 +64,7 @@ def test_reports_in_one_stage_cost_no_delta_and_nobody_need_measure(home):
         home, "r2", {a: g for a, g in PAIRS.items() if g != "T"}, **one_stage,
         headlist_user_fraction=1,
     )  # fmt: skip
-    assert set(run.reservation["groups"]) == {"S", "C"}
+    assert set(run.reservation.groups) == {"S", "C"}
     assert spent_by_account(home) == {
         account: (EPSILON * (1 if group == "T" else 2), 2 * DELTA if group == "S" else 0)
         for account, group in PAIRS.items()
@@ -158,7 +159,7 @@ def test_a_charge_is_as_old_as_its_draw(clock, home):
     reserve_groups(home, "r1", PAIRS)
     clock.advance(days=364)
     for group in "STC":
-        Ledger(home.ledger).append(Kind.DRAW_STARTED, "r1", 1, {}, draw=group)
+        Ledger(home.ledger).append(Kind.DRAW_STARTED, "r1", 1, STARTED, draw=group)
     clock.advance(days=2)
     with pytest.raises(BudgetRefused, match="First epoch in which it fits: 2028-W45"):
         reserve_groups(home, "r2", PAIRS)
@@ -182,9 +183,7 @@ def test_who_cannot_pay_is_left_out_and_the_others_go_on(home):
         reserve_groups(home, f"r{number}", {ANNE: "S", CARL: "T", EVE: "C"}, min_group_size=1)
     run = reserve_groups(home, "r4", PAIRS, min_group_size=1)
     assert sealed_groups(home, run) == {BOB: "S", DORA: "T", FRED: "C"}
-    assert {g: t["members"] for g, t in run.reservation["groups"].items()} == dict.fromkeys(
-        "STC", 1
-    )
+    assert {g: t.members for g, t in run.reservation.groups.items()} == dict.fromkeys("STC", 1)
     spent = spent_by_account(home)
     assert (spent[ANNE], spent[BOB]) == ((3 * EPSILON, 3 * DELTA), (EPSILON, DELTA))
 
@@ -219,7 +218,7 @@ def test_a_voided_reservation_is_given_back_only_before_a_draw(home):
     void_reservation(home, "r1")
     assert spent_by_account(home) == {}
     reserve_groups(home, "r2", PAIRS)
-    Ledger(home.ledger).append(Kind.DRAW_STARTED, "r2", 1, {}, draw="S")
+    Ledger(home.ledger).append(Kind.DRAW_STARTED, "r2", 1, STARTED, draw="S")
     with pytest.raises(IllegalStep, match="no draw has started"):
         void_reservation(home, "r2")
     with pytest.raises(BudgetRefused):
@@ -245,9 +244,9 @@ def test_a_restored_ledger_that_lacks_a_published_head_charges_nobody(log, publi
 def test_a_participation_file_that_is_lost_or_changed_stops_every_charge(home):
     run = reserve_groups(home, "r1", PAIRS)
     other = reserve_groups(home, "r2", {ANNE: "S", CARL: "T", EVE: "C"}, min_group_size=1)
-    file = home.participation / f"{run.reservation['participation']}.parquet"
+    file = home.participation / f"{run.reservation.participation}.parquet"
     whole = file.read_bytes()
-    shorter = home.participation / f"{other.reservation['participation']}.parquet"
+    shorter = home.participation / f"{other.reservation.participation}.parquet"
     file.write_bytes(shorter.read_bytes())  # half of the people would have paid nothing
     with pytest.raises(LedgerCorrupt, match="is not what was sealed"):
         reserve_groups(home, "r3", PAIRS)
@@ -260,7 +259,7 @@ def test_a_participation_file_that_is_lost_or_changed_stops_every_charge(home):
 
 def test_nothing_is_drawn_from_people_who_were_not_sealed_in(log, home):
     run = reserve_release(request_for(log), home)
-    file = home.participation / f"{run.reservation['participation']}.parquet"
+    file = home.participation / f"{run.reservation.participation}.parquet"
     file.write_bytes(file.read_bytes() + b" ")
     with pytest.raises(LedgerCorrupt, match="is not what was sealed"):
         draw_head_list(run)
@@ -270,7 +269,7 @@ def test_nothing_is_drawn_from_people_who_were_not_sealed_in(log, home):
 def test_equal_participation_in_two_releases_is_charged_twice(home):
     """Both reservations name the same file, since equal contents have equal names."""
     runs = [reserve_groups(home, name, PAIRS) for name in ("r1", "r2")]
-    assert len({run.reservation["participation"] for run in runs}) == 1
+    assert len({run.reservation.participation for run in runs}) == 1
     assert spending_by_sql(home) == spent_by_account(home)
     assert spending_by_sql(home)[ANNE] == (2 * EPSILON, 2 * DELTA)
 
@@ -313,7 +312,7 @@ def test_no_sequence_of_releases_lets_any_account_exceed_the_cap(steps):
         spent, stopped = dict[bytes, tuple[int, int]](), set[bytes]()
         for number, (kind, *rest) in enumerate(steps):
             if kind != "release":
-                ledger.note(kind, {}, subject=rest[0].hex())
+                ledger.note(kind, subject=rest[0].hex())
                 (stopped.discard if kind is Kind.OPTED_IN else stopped.add)(rest[0])
                 continue
             groups, epsilon, delta = rest

@@ -32,7 +32,7 @@ from tasks.products.head_list.measuring.left_out import seal_list, settle_list
 from tasks.products.head_list.measuring.left_out_file import LEFT_OUT_FILE
 from tasks.products.head_list.request import ReleaseRequest
 from tasks.products.head_list.run import identify
-from tasks.publish.publication import next_payload
+from tasks.publish.publication import Facts, next_payload
 from tasks.publish.publish import publish
 from tasks.release.refusals import BudgetRefused
 from tasks.release.run import release_id_of
@@ -290,7 +290,7 @@ def test_whoever_approves_sees_the_list_without_what_is_blocked(found, root, mon
     assert all((query in shown) == (query != BLOCKED) for query in QUERIES)
     assert "everybody stays charged" in shown
     row = found.state.find(Kind.LISTED)
-    assert (row.payload["left_out"], row.payload["signed_off"]) == ([BLOCKED], True)
+    assert (row.payload.left_out, row.payload.signed_off) == ([BLOCKED], True)
     go_on(found)
     assert BLOCKED not in dict(package_of(found.home).head_list)
     monkeypatch.setattr(sign_off.typer, "prompt", None)  # nobody is asked again
@@ -310,7 +310,7 @@ def test_on_a_page_an_answer_about_another_list_is_no_answer(found, monkeypatch)
     monkeypatch.setattr(list_sign_off, "show", lambda _, rows: shown.extend(rows))
     list_sign_off.wait_for_list_sign_off(found)
     assert {row["query"] for row in shown[0].rows} == set(QUERIES) - {BLOCKED}
-    assert found.state.find(Kind.LISTED).payload["signed_off"]
+    assert found.state.find(Kind.LISTED).payload.signed_off
     # As if the blocklist had changed before somebody answered.
     monkeypatch.setattr(list_sign_off, "is_settled", lambda _: False)
     monkeypatch.setattr(list_sign_off, "blocked_now", lambda _: [])
@@ -337,7 +337,7 @@ def test_a_refused_list_is_withheld_with_nothing_public_and_nothing_more_drawn(f
     with pytest.raises(GateRefused, match="withheld at sign-off, for good"):
         list_sign_off.wait_for_list_sign_off(found)
     assert found.state.has(Kind.WITHHELD)
-    assert found.state.find(Kind.WITHHELD).payload["reason"] == "because"
+    assert found.state.find(Kind.WITHHELD).payload.reason == "because"
     assert not found.state.has(Kind.DRAW_STARTED, HISTOGRAM)
     assert not found.home.warehouse(found.release_id).exists(), "the log's tables are gone"
     assert not (found.home.public / "collections").exists()
@@ -425,7 +425,7 @@ def test_a_package_states_the_cap_that_holds_when_it_is_signed(
     assert run_release(identify(run.request, home)) is None
     stated = package_of(home).curator
     assert stated.lifetime_cap == (Loss(12, "1e-4") if window_days is None else None)
-    assert next_payload(run, {}, 1)["cap"] == raised_cap.payload, "as a label says"
+    assert next_payload(run, Facts({}, []), 1).cap == raised_cap.statement, "as a label says"
     assert (stated.ledger_seq == row.seq) == (raised == "before the package")
     [folder] = (home.public / "collections").iterdir()
     device = Device(root / "account", read_public_key(home.public / "signing.pub"))

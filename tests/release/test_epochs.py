@@ -28,6 +28,7 @@ from tasks.release.run import log_source
 from tasks.store.keys import Keyring
 from tests.homes import steps_of
 from tests.release.support import charge, request_for
+from tests.rows import reserved
 
 HEADER = "AnonID\tQuery\tQueryTime\tItemRank\tClickURL"
 PRODUCTS = {
@@ -192,10 +193,10 @@ def test_a_release_of_version_0_1_0_is_found_by_its_own_id(home, root, product):
     new = find(request, home).release_id
     assert new != first
     slot = {"product": request.product, "epoch": request.epoch, "locale": request.locale}
-    Ledger(home.ledger).append(Kind.RESERVED, first, 1, slot | {"groups": {}})
+    Ledger(home.ledger).append(Kind.RESERVED, first, 1, reserved((), **slot))
     assert find(request, home).release_id == first
     # Whoever made the release again since then gets the newer one.
-    Ledger(home.ledger).append(Kind.RESERVED, new, 1, slot | {"groups": {}})
+    Ledger(home.ledger).append(Kind.RESERVED, new, 1, reserved((), **slot))
     assert find(request, home).release_id == new
 
 
@@ -212,6 +213,6 @@ def test_a_mean_of_version_0_1_0_is_found_though_its_log_has_no_times(home, root
     )
     old = first_id(untimed, home, {"person": "AnonID", "optin": None})
     slot = {"product": "mean", "epoch": "2026-W46", "locale": "all"}
-    Ledger(home.ledger).append(Kind.RESERVED, old, 1, slot | {"groups": {}})
+    Ledger(home.ledger).append(Kind.RESERVED, old, 1, reserved((), **slot))
     assert tasks.products.mean.draws.identify(request, home).release_id == old
     assert tasks.products.mean.draws.identify(untimed, home).release_id == old

@@ -141,7 +141,7 @@ def test_of_two_that_decide_at_the_same_time_one_is_refused(home, monkeypatch, f
     monkeypatch.setattr(tasks.budget.reserve, "_seal", seal_late)
     with pytest.raises(BudgetRefused, match=f"product {first}, "):
         reserve(overtaken)
-    assert [row.payload["product"] for row in reserved(home)] == [first]
+    assert [row.payload.product for row in reserved(home)] == [first]
 
 
 def test_a_home_of_version_0_1_0_with_both_goes_on_and_adds_neither(home, monkeypatch):

@@ -31,11 +31,11 @@ def test_whoever_leaves_is_charged_no_more_and_finds_the_old_balance_on_coming_b
     ledger = Ledger(home.ledger)
     reserve_groups(home, "r1", GROUPS, **SETTINGS)
     before = spent_by_account(home)[ANNE]
-    ledger.note(leaving, {}, subject=ANNE.hex())
+    ledger.note(leaving, subject=ANNE.hex())
     run = reserve_groups(home, "r2", GROUPS, **SETTINGS)
     assert ANNE not in sealed_groups(home, run)
     assert spent_by_account(home)[ANNE] == before
-    ledger.note(Kind.OPTED_IN, {}, subject=ANNE.hex())
+    ledger.note(Kind.OPTED_IN, subject=ANNE.hex())
     run = reserve_groups(home, "r3", {ANNE: "S", CARL: "T", DORA: "C"} | {BOB: "S"},
                          **SETTINGS | {"epsilon": 2.0})  # fmt: skip
     assert ANNE in sealed_groups(home, run), "back again, beside those who stayed"
@@ -50,8 +50,8 @@ def test_the_newest_decision_counts_however_often_somebody_changes_their_mind(ho
     ledger = Ledger(home.ledger)
     make_keys(home)
     for kind in [Kind.OPTED_OUT, Kind.OPTED_IN] * 2 + [Kind.OPTED_OUT, Kind.ERASED]:
-        ledger.note(kind, {}, subject=ANNE.hex())
-    ledger.note(Kind.OPTED_IN, {}, subject=BOB.hex())
+        ledger.note(kind, subject=ANNE.hex())
+    ledger.note(Kind.OPTED_IN, subject=BOB.hex())
     run = reserve_groups(home, "r1", GROUPS, min_group_size=1)
     assert set(sealed_groups(home, run)) == {BOB, CARL, DORA}
 
@@ -59,7 +59,7 @@ def test_the_newest_decision_counts_however_often_somebody_changes_their_mind(ho
 def test_a_group_in_which_everybody_left_is_too_small_and_names_nobodys_balance(home):
     make_keys(home)
     for account in (ANNE, BOB):
-        Ledger(home.ledger).note(Kind.OPTED_OUT, {}, subject=account.hex())
+        Ledger(home.ledger).note(Kind.OPTED_OUT, subject=account.hex())
     with pytest.raises(BudgetRefused, match="would have fewer than 1 people"):
         reserve_groups(home, "r1", GROUPS, min_group_size=1)
 
@@ -68,7 +68,7 @@ def test_somebody_of_a_real_log_who_opts_out_is_in_no_later_release(log, home):
     first = reserve_release(request_for(log), home)
     account = account_of(Keyring.open(home), "7")
     assert account in sealed_groups(home, first)
-    Ledger(home.ledger).note(Kind.OPTED_OUT, {}, subject=account.hex())
+    Ledger(home.ledger).note(Kind.OPTED_OUT, subject=account.hex())
     later = reserve_release(request_for(log, epoch="2026-W45"), home)
     assert set(sealed_groups(home, first)) - set(sealed_groups(home, later)) == {account}
 
@@ -77,7 +77,7 @@ def test_opting_out_after_the_charge_does_not_undo_it(log, home):
     """The release was decided before; the ledger is never rewritten."""
     run = reserve_release(request_for(log), home)
     account = account_of(Keyring.open(home), "7")
-    Ledger(home.ledger).note(Kind.OPTED_OUT, {}, subject=account.hex())
+    Ledger(home.ledger).note(Kind.OPTED_OUT, subject=account.hex())
     assert spent_by_account(home)[account][0] == 4 * 10**9
     assert account in sealed_groups(home, run)
 

@@ -111,8 +111,8 @@ def records(run):
 
 def group_sizes(run):
     """Return how many people of each group were charged."""
-    groups = run.reservation["groups"]
-    return {group: groups[group]["members"] for group in groups}
+    groups = run.reservation.groups
+    return {group: groups[group].members for group in groups}
 
 
 @pytest.fixture

@@ -46,7 +46,8 @@ def test_charges_labels_and_caps_are_printed_upwards_and_what_is_left_downwards(
     assert charge.as_left == "(epsilon 1, delta 1e-05)"
     assert number_of(charge.epsilon, EPSILON_UNITS) == "1.00001"
     assert number_of(charge.delta, DELTA_UNITS) == "1.00001e-05"
-    assert "(epsilon 1.00001, delta 1.00001e-05)" in lifetime_promise(Policy(charge).payload)
+    promise = lifetime_promise(Policy(charge).statement.as_json())
+    assert "(epsilon 1.00001, delta 1.00001e-05)" in promise
     shown = charge.as_json()
     assert shown["epsilon"] == 1.00001
     assert (shown["epsilon_nano"], shown["delta_atto"]) == (charge.epsilon, charge.delta)

@@ -106,7 +106,7 @@ def ledger_rows(home: Home, kind: Kind) -> list[Entry]:
 
 def participants(run: Release) -> set[tuple[bytes, str]]:
     """Return who was sealed into which histogram, read by another library than the tasks use."""
-    table = pq.read_table(run.home.participation / f"{run.reservation['participation']}.parquet")
+    table = pq.read_table(run.home.participation / f"{run.reservation.participation}.parquet")
     return set(zip(table["account"].to_pylist(), table["cohort"].to_pylist(), strict=True))
 
 

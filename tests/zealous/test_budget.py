@@ -65,11 +65,11 @@ def test_runway_adds_the_histograms_up(original):
 
 def test_each_draw_asks_for_the_part_that_was_reserved_for_it(original):
     for started in ledger_rows(original.home, Kind.DRAW_STARTED):
-        part = original.reservation["groups"][started.draw]
-        event = started.payload["event"]
-        assert exact(event["epsilon"], "epsilon") * EPSILON_UNITS == part["epsilon_nano"]
-        assert exact(event["delta"], "delta") * DELTA_UNITS == part["delta_atto"]
-        assert event["n_users"] == part["members"] == N_PEOPLE + 1
+        part = original.reservation.groups[started.draw]
+        event = started.payload.event
+        assert exact(event["epsilon"], "epsilon") * EPSILON_UNITS == part.epsilon_nano
+        assert exact(event["delta"], "delta") * DELTA_UNITS == part.delta_atto
+        assert event["n_users"] == part.members == N_PEOPLE + 1
 
 
 @given(
@@ -104,7 +104,7 @@ def test_whoever_cannot_pay_for_all_histograms_is_in_none(home):
     before = spent_by_account(home)
     run = reserve_people(home, "r2", EVERYBODY)
     assert participants(run) == {(who, kind) for who in (BOB, DORA) for kind in ITEM_KINDS}
-    assert {terms["members"] for terms in run.reservation["groups"].values()} == {2}
+    assert {terms.members for terms in run.reservation.groups.values()} == {2}
     spent = spent_by_account(home)
     assert {who: spent[who] for who in before} == before
     reserve_people(home, "r3", EVERYBODY, histograms=ITEM_KINDS[:3], epsilon=3, delta=0.75e-5)
@@ -156,12 +156,12 @@ def test_people_who_opted_out_are_neither_charged_nor_counted(run):
     keys, home = Keyring.open(run.home), run.home
     gone = account_of(keys, "17")
     before = spent_by_account(home)[gone]
-    Ledger(home.ledger).note(Kind.OPTED_OUT, {}, subject=gone.hex())
+    Ledger(home.ledger).note(Kind.OPTED_OUT, subject=gone.hex())
     later = reserve_log(request_for(run.request.log, epoch="2026-11-10"), home)
     assert {who for who, _ in participants(run)} - {who for who, _ in participants(later)} == {gone}
     assert spent_by_account(home)[gone] == before
-    assert run.reservation["groups"]["pairs"]["members"] == N_PEOPLE + 1
-    assert later.reservation["groups"]["pairs"]["members"] == N_PEOPLE
+    assert run.reservation.groups["pairs"].members == N_PEOPLE + 1
+    assert later.reservation.groups["pairs"].members == N_PEOPLE
 
 
 @pytest.mark.usefixtures("gates_waived")

@@ -97,13 +97,13 @@ def test_label_of_indistinguishability(others):
 def test_the_numbers_of_the_label_are_those_of_the_ledger(run, folder):
     """What everybody paid, and what keeps it: from the reservation, not from the request."""
     manifest = json.loads((folder / "manifest.json").read_bytes())
-    for kind, terms in run.reservation["groups"].items():
+    for kind, terms in run.reservation.groups.items():
         promise = manifest["guarantees"][kind]
         assert (promise["people"], promise["epsilon_nano"], promise["delta_atto"]) == (
-            terms["members"], terms["epsilon_nano"], terms["delta_atto"],
+            terms.members, terms.epsilon_nano, terms.delta_atto,
         )  # fmt: skip
-        assert float(manifest["histograms"][kind]["leak"]) <= terms["delta_atto"] / DELTA_UNITS
-    assert manifest["cap"] == run.reservation["policy"]
+        assert float(manifest["histograms"][kind]["leak"]) <= terms.delta_atto / DELTA_UNITS
+    assert manifest["cap"] == run.reservation.policy.as_json()
 
 
 def everything_below(folder):
@@ -138,7 +138,7 @@ def test_the_ledger_itself_holds_no_text_of_the_log_but_what_was_blocked(run):
     path = run.home.root / "blocked.txt"
     path.write_text(f"{SECRETS[0]}\nmaps\n")
     run_reprocess(ReprocessRequest(release_id=run.release_id, blocklist=path), run.home)
-    rows = json.dumps([dict(entry.payload) for entry in Ledger(run.home.ledger).entries()])
+    rows = json.dumps([entry.payload.as_json() for entry in Ledger(run.home.ledger).entries()])
     assert leaks([rows]) == [], "a blocked text that was never published is not written down"
     assert '"blocked": ["maps"]' in rows
     assert leaks([rows], ["weather", "http://news.com"]) == []

@@ -59,7 +59,7 @@ def test_a_single_users_item_gets_through_as_often_as_was_charged(unique_log, ho
     """False alarms: below 2 ALPHA. Power: a threshold that is one off is seen, see below."""
     settings = {"relaxation": INDISTINGUISHABLE, "epsilon": 2 * m, "items_per_user": m}
     run, owners = draw_queries(unique_log, home, **settings)
-    event = from_json(run.state.find(Kind.DRAW_STARTED, "queries").payload["event"])
+    event = from_json(run.state.find(Kind.DRAW_STARTED, "queries").payload.event)
     assert event.leak <= DELTA < event.leak * np.e, "the threshold is the smallest that keeps it"
     assert p_value(len(owners), N_PEOPLE * m, event.leak / m) > ALPHA
     visible = 1 - (1 - event.leak / m) ** m  # people of whom at least one item came through

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from hybriddp.errors import InvalidParameter
 from hybriddp.zealous.item_kinds import ITEM_KINDS
+from tasks.ledger.payloads import Publication
 from tasks.ledger.rules import Kind
 from tasks.measured.stored import load_measurement
 from tasks.products.histograms.draws import identify, mechanism_of
@@ -257,8 +258,9 @@ def test_whoever_signs_off_sees_all_and_a_withdrawal_leaves_a_notice_only(run, f
 def test_histograms_of_the_first_version_keep_their_column_and_still_verify(run, folder, key):
     """Files of 0.1.0 call contributors users; its ledger's rows say no schema version."""
     published = run.state.find(Kind.PUBLISHED)
-    payload = {name: fact for name, fact in published.payload.items() if name != "schema_version"}
-    old = replace(published, payload={**payload, "code_version": "0.1.0"})
+    payload = published.payload.as_json() | {"code_version": "0.1.0"}
+    del payload["schema_version"]
+    old = replace(published, payload=Publication(**payload))
     for name, data in publication_files(run, old).items():
         (folder / name).write_bytes(data)
     manifest, checks = verify_release(folder, key, measurements=run.folder)

@@ -34,7 +34,7 @@ def draw_clusters(run: KMeansRun) -> dict[str, pa.Table]:
 
     Neither group can be measured without the other's noisy tables, so both draws are one.
     """
-    parameters = run.reservation["parameters"]
+    parameters = run.reservation.parameters
     mechanism, centres = mechanism_of(parameters), first_centres_of(parameters)
 
     def count() -> dict[str, IntArray]:

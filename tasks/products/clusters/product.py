@@ -51,7 +51,7 @@ def blocked(release: "Release", settings: "ClusterSettings") -> list[str]:
 def clusters_of(release: "Release") -> list[Cluster]:
     """Return what is published, before rounding."""
     measured = {group: load_measurement(release, group) for group in release.groups}
-    parameters = release.reservation["parameters"]
+    parameters = release.reservation.parameters
     return find_clusters(parameters, measured, release.group_size(POINTS))
 
 
@@ -88,9 +88,9 @@ def make(
     release: "Release", settings: Mapping[str, Any], hidden: frozenset[str], version: int
 ) -> Made:
     """Build the tables, and say what is in them."""
-    parameters, decimals = release.reservation["parameters"], settings["decimals"]
+    parameters, decimals = release.reservation.parameters, settings["decimals"]
     facts = {
-        "guarantees": guarantees_of(release.reservation["groups"], WORDS),
+        "guarantees": guarantees_of(release.reservation.groups, WORDS),
         "noise": describe(parameters),
         "decimals": decimals,
     }
@@ -111,7 +111,7 @@ def judge(
     release: "Release", made: Made, settings: "ClusterSettings", hidden: frozenset[str]
 ) -> Verdict:
     """Judge the tables as they would be published; raise GateRefused."""
-    facts = judged_facts(release.reservation["parameters"], made.tables, settings.decimals)
+    facts = judged_facts(release.reservation.parameters, made.tables, settings.decimals)
     limits = {"max_bytes": float(settings.max_bytes)}
     return judge_suite("clusters", pa.Table.from_pylist([facts]), limits).require()
 

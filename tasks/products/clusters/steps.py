@@ -13,7 +13,7 @@ from tasks.release.steps import DISCARD, PUBLISH, RESERVE, SIGN_OFF, judging
 
 
 def _show_noise(run: KMeansRun, _: Any) -> Artifacts:
-    noise = describe(run.reservation["parameters"])
+    noise = describe(run.reservation.parameters)
     yield Words(
         "noise",
         f"Both groups were measured in {run.request.n_iterations} iterations and stored. Noise: of "

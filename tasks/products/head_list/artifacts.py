@@ -8,6 +8,7 @@ import polars as pl
 from hybriddp.blender.estimation.crosscheck import CrossCheck
 from hybriddp.blender.mechanisms import finding_mechanism
 from tasks.gates.blocklist import read_blocklist
+from tasks.ledger.payloads import Publication
 from tasks.ledger.rules import PUBLICATIONS
 from tasks.measured.stored import load_measurement
 from tasks.products.head_list import CLIENTS, HEADLIST
@@ -90,7 +91,7 @@ def _unblocked(run: Release, frame: pl.DataFrame) -> pl.DataFrame:
     """Leave out what is never to be published: pages are read by others than the curator."""
     blocked = set(read_blocklist(getattr(getattr(run, "request", None), "blocklist", None)))
     for entry in run.state.entries:
-        blocked |= set(entry.payload["blocked"]) if entry.kind in PUBLICATIONS else set()
+        blocked |= set(entry.said(Publication).blocked) if entry.kind in PUBLICATIONS else set()
     return frame.filter(~pl.col("query").is_in(sorted(blocked)).fill_null(False))
 
 

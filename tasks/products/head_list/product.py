@@ -46,7 +46,7 @@ def make(
     listing, levels, check = estimated(release)
     tables = build_tables(listing, levels, settings["decimals"], hidden)
     reserved = release.reservation
-    guarantees = guarantees_of(reserved["groups"], head_list_words(reserved["parameters"]))
+    guarantees = guarantees_of(reserved.groups, head_list_words(reserved.parameters))
     reports = load_measurement(release, CLIENTS)
     guarantees[CLIENTS]["people"] = count_clients(reports, listing, params_of(release))
     facts = {

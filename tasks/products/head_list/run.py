@@ -14,7 +14,7 @@ from tasks.store.home import Home
 
 def params_of(release: Release) -> BlenderParams:
     """Return the exact parameters that were reserved."""
-    return read_params(release.reservation["parameters"])
+    return read_params(release.reservation.parameters)
 
 
 @dataclass(frozen=True)

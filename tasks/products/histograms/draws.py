@@ -74,7 +74,7 @@ def number_texts(engine: Engine) -> None:
 
 def mechanism_of(release: Release, kind: str) -> ZealousMechanism:
     """Return the mechanism of one histogram, as it was reserved."""
-    return mechanism_for(release.reservation["parameters"], release.reservation["groups"], kind)
+    return mechanism_for(release.reservation.parameters, release.reservation.groups, kind)
 
 
 def draw_histogram(run: ZealousRun, kind: str) -> pa.Table:

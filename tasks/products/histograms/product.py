@@ -14,6 +14,7 @@ from tasks.budget.policy import DELTA_UNITS, EPSILON_UNITS
 from tasks.gates.blocklist import blocked_queries, read_blocklist
 from tasks.gates.quality import Verdict
 from tasks.gates.quality import judge as judge_suite
+from tasks.ledger.payloads import Terms
 from tasks.measured.stored import load_measurement
 from tasks.products.files import Made, files_of
 from tasks.verify.form import FIRST_SCHEMA, SCHEMA_VERSION
@@ -51,7 +52,7 @@ def blocked(release: "Release", settings: "HistogramSettings") -> list[str]:
 
 def kinds_of(release: "Release") -> Sequence[str]:
     """Return the histograms of a release, in the order of their draws."""
-    kinds: Sequence[str] = release.reservation["parameters"]["histograms"]
+    kinds: Sequence[str] = release.reservation.parameters["histograms"]
     return kinds
 
 
@@ -97,8 +98,8 @@ def make(
     tables = {kind: build_table(kind, table, hidden, version) for kind, table in measured.items()}
     n_measured = sum(table.num_rows for table in measured.values())
     facts = {
-        "guarantees": guarantees_of(reserved["groups"], histogram_words(reserved["groups"])),
-        "histograms": describe(reserved["parameters"], reserved["groups"]),
+        "guarantees": guarantees_of(reserved.groups, histogram_words(reserved.groups)),
+        "histograms": describe(reserved.parameters, reserved.groups),
         "blocked_items": n_measured - sum(table.num_rows for table in tables.values()),
     }
     return Made(tables, facts)
@@ -111,7 +112,7 @@ def histogram_words(kinds: Iterable[str]) -> Words:
 
 
 def describe(
-    parameters: Mapping[str, Any], groups: Mapping[str, Mapping[str, Any]]
+    parameters: Mapping[str, Any], groups: Mapping[str, Terms]
 ) -> dict[str, dict[str, Any]]:
     """Return the noise and thresholds of each histogram, in numbers that print the same."""
     described = {}
@@ -177,16 +178,16 @@ def judged_facts(
 
 
 def mechanism_for(
-    parameters: Mapping[str, Any], groups: Mapping[str, Mapping[str, Any]], kind: str
+    parameters: Mapping[str, Any], groups: Mapping[str, Terms], kind: str
 ) -> ZealousMechanism:
     """Rebuild a mechanism from public facts: parameters, and what each group paid."""
     terms = groups[kind]
     return ZealousMechanism.for_budget(
         Budget(
-            Fraction(terms["epsilon_nano"], EPSILON_UNITS),
-            Fraction(terms["delta_atto"], DELTA_UNITS),
+            Fraction(terms.epsilon_nano, EPSILON_UNITS),
+            Fraction(terms.delta_atto, DELTA_UNITS),
         ),
         parameters["relaxation"],
         parameters["items_per_user"],
-        terms["members"],
+        terms.n_people,
     )

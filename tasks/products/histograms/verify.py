@@ -9,6 +9,7 @@ from hybriddp.errors import HybridDPError
 from hybriddp.params import Budget
 from hybriddp.zealous.events import INDISTINGUISHABLE, PROBABILISTIC
 from hybriddp.zealous.item_kinds import ITEM_COLUMNS, ITEM_KINDS
+from tasks.ledger.payloads import Terms
 from tasks.products.files import files_of
 from tasks.products.histograms.label import write_label
 from tasks.products.histograms.prices import part_of
@@ -65,7 +66,7 @@ def check_promise(manifest: Mapping[str, Any], tables: Mapping[str, pa.Table]) -
         part = part_of(whole, len(parameters["histograms"]))
         described = describe(
             parameters,
-            {kind: {**terms, "members": terms["people"]} for kind, terms in guarantees.items()},
+            {kind: _as_charged(terms) for kind, terms in guarantees.items()},
         )
     except (HybridDPError, KeyError, TypeError, ValueError):
         raise VerificationFailed("parameters and guarantees are not those of histograms.") from None
@@ -76,6 +77,12 @@ def check_promise(manifest: Mapping[str, Any], tables: Mapping[str, pa.Table]) -
         counts = tables[kind][count_column(manifest["schema_version"])].to_pylist()
         if min(counts, default=terms["threshold"] + 1) <= terms["threshold"]:
             raise VerificationFailed(f"{kind}.parquet shows an item at or below its threshold.")
+
+
+def _as_charged(terms: Mapping[str, Any]) -> Terms:
+    return Terms(
+        epsilon_nano=terms["epsilon_nano"], delta_atto=terms["delta_atto"], members=terms["people"]
+    )
 
 
 def words(manifest: Mapping[str, Any]) -> Words:

@@ -90,7 +90,7 @@ def draw_reports(run: MeanRun) -> pa.Table:
 
 def laws_of(run: MeanRun) -> MeanLaws:
     """Return the mechanisms, as they were reserved."""
-    return MeanLaws(run.reservation["parameters"])
+    return MeanLaws(run.reservation.parameters)
 
 
 def _place(run: MeanRun, group: str) -> _Placed:

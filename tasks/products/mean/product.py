@@ -48,7 +48,7 @@ def blocked(release: "Release", settings: "MeanSettings") -> list[str]:
 def means_of(release: "Release") -> list[KeyMean]:
     """Return what is published, before rounding."""
     measured = {group: load_measurement(release, group) for group in release.groups}
-    return estimate_means(release.reservation["parameters"], measured)
+    return estimate_means(release.reservation.parameters, measured)
 
 
 def build_table(means: Sequence[KeyMean], decimals: int) -> pa.Table:
@@ -79,9 +79,9 @@ def make(
 ) -> Made:
     """Build the table, and say what is in it."""
     decimals, means = settings["decimals"], means_of(release)
-    parameters, table = release.reservation["parameters"], build_table(means, decimals)
+    parameters, table = release.reservation.parameters, build_table(means, decimals)
     facts = {
-        "guarantees": guarantees_of(release.reservation["groups"], WORDS),
+        "guarantees": guarantees_of(release.reservation.groups, WORDS),
         "second_guarantee": second_guarantee(parameters, sizes_of(table)),
         "noise": describe(parameters),
         "cross_check": cross_check(means),
@@ -124,7 +124,7 @@ def judge(
 
 def release_upper(release: "Release") -> float:
     """Return the largest number that counts fully."""
-    return float(MeanLaws(release.reservation["parameters"]).grid.upper)
+    return float(MeanLaws(release.reservation.parameters).grid.upper)
 
 
 _FACTS = pa.schema(

@@ -17,7 +17,7 @@ def show_noise(run: MeanRun, _: Any) -> Artifacts:
 
     A release of one number must not show a group's own sum anywhere.
     """
-    noise = describe(run.reservation["parameters"])
+    noise = describe(run.reservation.parameters)
     yield Words(
         "noise",
         f"Drawn and stored. The noise of a sum has a standard deviation of {noise['sums_sd']}, "

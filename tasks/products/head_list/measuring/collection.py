@@ -38,9 +38,9 @@ def build_package(release: Release) -> CollectionPackage:
     reserved = release.reservation
     return CollectionPackage(
         release_id=collection_id(release),
-        product=reserved["product"],
-        epoch=reserved["epoch"],
-        locale=reserved["locale"],
+        product=reserved.product,
+        epoch=reserved.epoch,
+        locale=reserved.locale,
         params=params_of(release),
         head_list=tuple(
             (query, tuple(urls)) for query, urls in published_listing(release).urls_by_query.items()

@@ -12,6 +12,7 @@ from typing import Any
 from hybriddp.device.package import canonical_json
 from tasks.gates.blocklist import read_blocklist
 from tasks.ledger.ledger import IllegalStep
+from tasks.ledger.payloads import Listed
 from tasks.ledger.rules import Entry, Kind
 from tasks.ledger.witnesses import write_witness
 from tasks.log.raw.files import BadInput
@@ -28,7 +29,7 @@ _SALT_BYTES = 32
 def left_out(release: Release) -> frozenset[str]:
     """Return the queries that S named and that devices are not asked about."""
     row = release.state.find(Kind.LISTED)
-    return frozenset(row.payload["left_out"]) if row else frozenset()
+    return frozenset(row.said(Listed).left_out) if row else frozenset()
 
 
 def digest_of(release: Release) -> dict[str, str]:
@@ -39,7 +40,7 @@ def digest_of(release: Release) -> dict[str, str]:
 
 def file_of(row: Entry) -> bytes:
     """Return the file of a decision."""
-    return canonical_json({name: row.payload[name] for name in ("left_out", "salt")})
+    return canonical_json(row.said(Listed).model_dump(include={"left_out", "salt"}))
 
 
 def is_settled(run: HeadListRun) -> bool:
@@ -65,11 +66,9 @@ def list_to_sign_off(run: HeadListRun, blocked: Collection[str]) -> list[dict[st
 
 def seal_list(run: HeadListRun, blocked: Collection[str], *, is_signed_off: bool) -> None:
     """Fix which queries are left out; whoever comes second finds what was fixed."""
-    decision = {
-        "left_out": sorted(blocked),
-        "salt": secrets.token_hex(_SALT_BYTES),
-        "signed_off": is_signed_off,
-    }
+    decision = Listed(
+        left_out=sorted(blocked), salt=secrets.token_hex(_SALT_BYTES), signed_off=is_signed_off
+    )
     try:
         run.ledger.append(Kind.LISTED, run.release_id, run.attempt, decision)
     except IllegalStep:

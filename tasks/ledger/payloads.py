@@ -1,0 +1,156 @@
+"""What each kind of row says, typed: read once, when a row is read; nothing behind that indexes.
+
+A row that lacks something, or says something that is not known here, is refused: it might be a
+price. Fields that older versions did not write have the meaning that they had then; they are left
+out again when a row is spelt, because its hash covers what was written.
+"""
+
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Units = Annotated[int, Field(ge=0)]
+Count = Annotated[int, Field(ge=1)]
+Part = TypeVar("Part", bound="Payload")
+
+# Verdicts on one epoch or log that no draw follows, if the policy does not say how many.
+MAX_REFUSALS = 10
+
+
+class Payload(BaseModel):
+    """A part of what a row says, or all of it."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", defer_build=True)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as it is written: what was not said is not added."""
+        return self.model_dump(exclude_unset=True)
+
+
+class Row(Payload):
+    """All that a row says beside its kind, its release and its date."""
+
+    # Written from the first version that is not this one: then this program cannot read the row.
+    version: Literal[1] = 1
+
+
+class Cap(Payload):
+    """A policy in whole units, as rows and manifests state it."""
+
+    cap_epsilon_nano: Units
+    cap_delta_atto: Units
+    window_days: Count | None
+    max_refusals: int = MAX_REFUSALS  # 0.1.0 did not limit them
+
+
+class Terms(Payload):
+    """What each member of a group pays in whole units, and how many there are."""
+
+    epsilon_nano: Units
+    delta_atto: Units
+    members: Units | None  # None: devices, which keep their own accounts
+
+    @property
+    def n_people(self) -> int:
+        """How many people the ledger has charged; it is public."""
+        if self.members is None:
+            raise LookupError("devices keep their own accounts; the ledger does not count them.")
+        return self.members
+
+
+class Nothing(Row):
+    """The kind of a row says it all."""
+
+
+class PolicySet(Row, Cap):
+    """The caps from now on."""
+
+
+class Reserved(Row):
+    """Who pays what, for which release."""
+
+    product: str
+    epoch: str
+    locale: str
+    parameters: dict[str, Any]  # its product reads them
+    policy: Cap
+    groups: dict[str, Terms]
+    participation: str  # the digest of the sealed file
+
+    @property
+    def slot(self) -> tuple[str, str, str]:
+        """What a release was reserved for."""
+        return self.product, self.epoch, self.locale
+
+
+class DrawStarted(Row):
+    """What is about to be drawn, exactly; an event knows its own form."""
+
+    event: dict[str, Any]
+    token: str
+
+
+class Drawn(Row):
+    """Which file the measurement is."""
+
+    file: str
+    sha256: str
+
+
+class Listed(Row):
+    """Which of the texts that were found are left out."""
+
+    left_out: list[str]
+    salt: str
+    signed_off: bool
+
+
+class Publication(Row):
+    """What would otherwise differ from run to run."""
+
+    created: str
+    sequence: Count
+    previous: str | None
+    revision: Count
+    code_version: str
+    settings: dict[str, Any]  # the form of its product reads them
+    blocked: list[str]
+    # What 0.1.0 did not write: its manifests had schema 2, and stated the cap of the reservation.
+    schema_version: int = 2
+    writer: str | None = None
+    latest: bool = True  # whether readers are pointed to it
+    cap: Cap | None = None
+    salt: str | None = None
+
+
+class Withheld(Row):
+    """Why nobody is to see it."""
+
+    reason: str
+    salt: str | None = None  # 0.1.0 had none
+
+
+class Withdrawn(Row):
+    """Why, and when, it was taken back."""
+
+    reason: str
+    at: str
+
+
+class Founded(Row):
+    """With which keys the ledger is written, and how it takes ids."""
+
+    keys: dict[str, str]
+    id_form: str
+    adopted: bool
+
+
+class Judged(Row):
+    """What somebody asked of a log; never what was answered."""
+
+    release_id: str
+    product: str
+    epoch: str
+    suite: str
+    limits: dict[str, str]
+    log: str | None = None  # the first rows of this kind had none
