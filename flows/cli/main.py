@@ -41,7 +41,7 @@ class Commands(LazyGroup):
     table = {  # noqa: RUF012
         **{p.name: Lazy("products", p.name, p.help, RELEASES) for p in PRODUCTS},
         "reprocess": Lazy(
-            "published",
+            "reprocess",
             "reprocess",
             "Do the post-processing again from the measurements: free, a revision only if it "
             "differs.",
