@@ -9,7 +9,8 @@ from rich.text import Text
 from flows.console.forms import filling_in
 from flows.console.terminal import Console, JsonOption, Table, explained, harmless, say_json
 from tasks.plan.page import cost_table, headline, prediction_table, runway_words, setting_table
-from tasks.plan.plan import Plan, PlanRequest, make_plan
+from tasks.plan.plan import Plan, make_plan
+from tasks.plan.request import PlanRequest
 
 CapOption = Annotated[
     Path | None, typer.Option(help="Read the cap and the runway of this home's ledger.")

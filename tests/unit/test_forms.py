@@ -11,7 +11,7 @@ from flows.cli import products
 from flows.cli.main import app
 from flows.console.forms import filling_in
 from hybriddp.errors import InvalidParameter
-from tasks.plan.plan import PlanRequest
+from tasks.plan.request import PlanRequest
 from tasks.products.registry import PRODUCTS, product_named
 from tasks.products.request import Form
 from tasks.products.together import settings_of_any
