@@ -6,7 +6,8 @@ from prefect.artifacts import create_markdown_artifact
 
 from tasks.orchestration.reasons import form_flow, reasoned_task
 from tasks.plan.page import as_markdown, headline
-from tasks.plan.plan import Plan, PlanRequest, make_plan
+from tasks.plan.plan import Plan, make_plan
+from tasks.plan.request import PlanRequest
 from tasks.store.home import Home
 
 

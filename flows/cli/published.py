@@ -1,6 +1,5 @@
-"""`hybriddp reprocess`, `verify`, `withdraw`, `search`: what can be done with a release."""
+"""`hybriddp verify`, `withdraw`, `search`: what can be done with what is published."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,55 +20,9 @@ from flows.console.terminal import (
     say_json,
 )
 
-BlocklistOption = Annotated[
-    Path | None, typer.Option(help="Queries never to publish; for good, in every revision.")
-]
-AcceptCollapseOption = Annotated[
-    bool | None,
-    typer.Option("--accept-collapse", help="Publish an empty list, or one half of the last one."),
-]
 KeyOption = Annotated[
     Path | None, typer.Option("--key", help="Public key file; default: signing.pub of the home.")
 ]
-
-
-@explained
-def reprocess(
-    release_id: Annotated[str, typer.Argument(help="A published release.")],
-    decimals: Annotated[int | None, typer.Option(help="Other rounding.")] = None,
-    valid_days: Annotated[int | None, typer.Option(help="Other expiry.")] = None,
-    max_bytes: Annotated[int | None, typer.Option(help="Other size limit.")] = None,
-    blocklist: BlocklistOption = None,
-    min_agreement: Annotated[float | None, typer.Option(help="Other limit of agreement.")] = None,
-    accept_collapse: AcceptCollapseOption = None,
-    home: HomeOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Do the post-processing again from the measurements: free, a revision only if it differs."""
-    from flows.console.running import run_flow
-    from flows.server.environment import configure
-    from tasks.gates.blocklist import read_blocklist
-    from tasks.release.reprocess import ReprocessRequest, find, settings_for
-    from tasks.release.summary import blocked_words
-
-    request = ReprocessRequest(
-        release_id=release_id,
-        decimals=decimals,
-        valid_days=valid_days,
-        max_bytes=max_bytes,
-        blocklist=blocklist,
-        min_agreement=min_agreement,
-        accept_collapse=bool(accept_collapse),
-    )
-    place = configure(home, quiet=True)
-    settings_for(find(request, place), request)  # what is refused anyway needs no Prefect
-    read_blocklist(blocklist)
-    folder, _ = run_flow("reprocess", request, place, is_quiet=as_json)
-    if as_json:
-        say_json({"folder": str(folder)})
-    else:
-        manifest = json.loads((folder / "manifest.json").read_bytes())
-        say(f"{blocked_words(manifest)}Published in {folder}")
 
 
 @explained

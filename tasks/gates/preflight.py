@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tasks.budget.one_human import require_one_budget
 from tasks.gates.blocklist import read_blocklist
-from tasks.gates.quality import read_suite
+from tasks.gates.suites import read_suite
 from tasks.ledger.rules import Kind
 from tasks.log.raw.files import BadInput
 from tasks.release.run import LogRun, log_source, roster_source

@@ -16,8 +16,7 @@ from hybriddp.device.package import PACKAGE_FILE, canonical_json
 from tasks.ledger.chain import Chain
 from tasks.ledger.ledger import Head, Ledger, LedgerCorrupt
 from tasks.ledger.rules import Entry, Kind
-from tasks.products.head_list import HEADLIST
-from tasks.products.registry import group_of_file
+from tasks.products.registry import draws_shown_to_devices, group_of_file
 from tasks.store.home import Home, write_whole
 
 _STARTED = ".started.json"
@@ -36,14 +35,14 @@ class Claim:
     kinds: tuple[Kind, ...] = ()
     release_id: str = ""
     attempt: int | None = None  # None: any
-    draw: str | None = None
+    draws: tuple[str, ...] = ()  # none: any
 
     def fits(self, entry: Entry) -> bool:
         """Whether a row is one that the file speaks of."""
         return (
             entry.kind in self.kinds
             and self.attempt in (None, entry.attempt)
-            and self.draw in (None, entry.draw)
+            and (not self.draws or entry.draw in self.draws)
         )
 
 
@@ -177,7 +176,8 @@ def _package(file: Path) -> Iterator[Claim]:
     found = _COLLECTION.fullmatch(file.parent.name)
     if found is not None:
         attempt = int(found["attempt"] or "1", 16)
-        yield Claim(file, None, (Kind.DRAWN,), found["release"], attempt, HEADLIST)
+        draws = draws_shown_to_devices()
+        yield Claim(file, None, (Kind.DRAWN,), found["release"], attempt, draws)
 
 
 def _measurement(file: Path) -> Iterator[Claim]:
@@ -185,14 +185,13 @@ def _measurement(file: Path) -> Iterator[Claim]:
     if not attempt.isdecimal():  # nothing that this program makes
         return
     group = group_of_file(file.name)
-    draw = (
-        None if group is None else group.name
-    )  # None: a result of draws, so at least one was started
+    # No group: a result of draws, so at least one was started.
+    draws = () if group is None else (group.name,)
     if file.name.endswith(_STARTED):
-        draw = file.name.removesuffix(_STARTED)
+        draws = (file.name.removesuffix(_STARTED),)
     if file.name.endswith(_STARTED) or file.name in _DECISIONS.values():
         yield Claim(file, _head(_read(file), file))
-    yield Claim(file, None, (Kind.DRAW_STARTED,), release_id, int(attempt), draw)
+    yield Claim(file, None, (Kind.DRAW_STARTED,), release_id, int(attempt), draws)
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -1,14 +1,11 @@
-"""Who could serve in a release, in which group, and with which record. Everything is private."""
+"""Who could serve in a release, by keyed hashes, and who does. Everything is private."""
 
 from fractions import Fraction
-from typing import Any
 
 import pyarrow as pa
 
 from tasks.budget.spending import sealed_file
-from tasks.log.engine import Engine, open_warehouse
-from tasks.log.normalisation import normalise_records
-from tasks.products.head_list.run import HeadListRun
+from tasks.log.engine import Engine
 from tasks.release.refusals import BadInput
 from tasks.release.run import LogRun
 from tasks.store.keys import Keyring
@@ -16,29 +13,6 @@ from tasks.store.keys import Keyring
 _WORDS = 2**64
 # Sorts after every hexadecimal digit: the limit that lets everybody pass.
 _ABOVE_ALL_HASHES = "g"
-
-
-def choose_cohorts(run: HeadListRun) -> None:
-    """Put every member who serves into a group, and choose and normalise their records."""
-    if not run.needs_the_log:
-        return
-    with open_warehouse(run.home.warehouse(run.release_id)) as engine:
-        if engine.has("records"):  # written last: an earlier run came this far
-            return
-        assign_groups(engine, run)
-        params = run.request.params()
-        engine.step(
-            "head_list/chosen_records",
-            max_records_optin=params.max_records_optin,
-            max_records_client=params.max_records_client,
-        )
-        engine.map("chosen_records", normalise_records, "records")
-
-
-def assign_groups(engine: Engine, run: HeadListRun) -> None:
-    """Fill `candidates`: who serves in this epoch and in which group."""
-    keyed_accounts(engine, run)
-    engine.step("head_list/candidates", **_limits(run))
 
 
 def keyed_accounts(engine: Engine, run: LogRun) -> None:
@@ -64,20 +38,6 @@ def rotation_limits(run: LogRun) -> dict[str, str]:
     return {
         "slot_from": hex_below(Fraction(slot, n_slots)),
         "slot_below": hex_below(Fraction(slot + 1, n_slots)),
-    }
-
-
-def _limits(run: HeadListRun) -> dict[str, Any]:
-    request, params = run.request, run.request.params()
-    source = request.optin_source
-    by_hash = source.startswith("hash ")
-    return {
-        "optin_by_hash": by_hash,
-        "optin_below": hex_below(Fraction(source.removeprefix("hash "))) if by_hash else "",
-        "everybody_opts_in": source == "everybody in the log",
-        "headlist_below": hex_below(params.headlist_user_fraction),
-        "optin_only": request.clients == "reports",
-        **rotation_limits(run),
     }
 
 

@@ -6,7 +6,7 @@ never pasted, and secrets come in as tables: SQL text lands in plans, logs and e
 
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from itertools import chain
@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import duckdb
-import numpy as np
 import pyarrow as pa
 from duckdb.func import PythonUDFType
 
-from hybriddp.errors import HybridDPError
+from tasks.log.batches import whole_groups
+from tasks.log.failures import EngineFailed, OutOfSpace, silent
 from tasks.log.ids import canonical_ids
 from tasks.log.raw.file_sql import paths_of, quoted, reader_of, text_of
 from tasks.store.machine import machine_fault_in
@@ -35,14 +35,6 @@ Answer = TypeVar("Answer")
 # Under 4 GB for the whole process: DuckDB spills what does not fit.
 _MEMORY_LIMIT = "2GB"
 _ROWS_PER_BATCH = 1 << 17
-
-
-class EngineFailed(HybridDPError):
-    """A step of SQL failed; engines quote rows in their errors, so the reason is its class only."""
-
-
-class OutOfSpace(EngineFailed):
-    """A step needs more memory, disk or open files than there are; the data is not to blame."""
 
 
 class Engine(Protocol):
@@ -111,7 +103,7 @@ class DuckDBEngine:
             f"{text_of(source, column)} as {wanted}" for wanted, column in columns.items()
         )
         reader = reader_of(source, f"{name}_errors")
-        with _silent(name):
+        with silent(name):
             if has_far_times(source, columns.values()):
                 reader = f"{name}_batches"
                 self._connection.register(reader, batches_of_near_times(source, columns.values()))
@@ -121,7 +113,7 @@ class DuckDBEngine:
 
     def read_sealed(self, name: str, files: Sequence[Path]) -> None:
         """Make Parquet files visible to SQL as they are, with the stem of each name as `file`."""
-        with _silent(name):
+        with silent(name):
             self._connection.execute(
                 f"create or replace temp view {name} as select * exclude (filename), "
                 f"parse_filename(filename, true) as file "
@@ -130,40 +122,40 @@ class DuckDBEngine:
 
     def seal(self, name: str, path: Path) -> None:
         """Write a result as a Parquet file, in its order."""
-        with _silent(name):
+        with silent(name):
             self._run(
                 f"copy {name} to {quoted(plain_path(path))} (format parquet, compression zstd)"
             )
 
     def put(self, name: str, table: pa.Table) -> None:
         """Make an Arrow table visible to SQL, without storing it."""
-        with _silent(name):
+        with silent(name):
             self._connection.register(name, table)
 
     def step(self, file: str, *, into: str | None = None, **params: Any) -> None:
         """Run a file below `sql/` and keep its result, by default under the file's own name."""
         text, name = (SQL / f"{file}.sql").read_text(encoding="utf-8"), into or Path(file).name
-        with _silent(name):
+        with silent(name):
             self._run(f"create or replace table {name} as {text}", params)
 
     def fetch(self, name: str) -> pa.Table:
         """Return a result."""
-        with _silent(name):
+        with silent(name):
             return self._stoppable(lambda: self._connection.table(name).to_arrow_table())
 
     def count(self, name: str) -> int:
         """Return how many rows a result has."""
-        with _silent(name):
+        with silent(name):
             ((n_rows,),) = self._connection.execute(f"select count(*) from {name}").fetchall()
         return int(n_rows)
 
     def map(self, name: str, kernel: Kernel, result: str, *, whole: str | None = None) -> None:
         """Apply a kernel to a result, batch by batch, and keep what comes out."""
-        with _silent(result):
+        with silent(result):
             # A cursor reads while the connection writes.
             source = self._connection.cursor().table(name).to_arrow_reader(_ROWS_PER_BATCH)
             nothing = pa.RecordBatch.from_pylist([], schema=source.schema)
-            batches = source if whole is None else _whole_groups(source, whole)
+            batches = source if whole is None else whole_groups(source, whole)
             # A rerun takes a result that it finds for whole, so it gets its name last. (Not by a
             # transaction: in DuckDB 2.0 a table that was filled in one from Arrow reads as empty.)
             partial = f"{result}_unfinished"
@@ -179,7 +171,7 @@ class DuckDBEngine:
 
     def has(self, name: str) -> bool:
         """Whether a result of this name is kept."""
-        with _silent(name):
+        with silent(name):
             # DuckDB counts a result as unfinished until it was fetched to its end.
             found = self._connection.execute(
                 "select 1 from duckdb_tables() where table_name = $name", {"name": name}
@@ -201,48 +193,6 @@ class DuckDBEngine:
                 while not answer.done():  # only if a signal has raised: the statement may not
                     self._connection.interrupt()  # have begun yet, so ask until it has ended
                     wait([answer], timeout=0.05)
-
-
-def _whole_groups(batches: Iterable[pa.RecordBatch], column: str) -> Iterator[pa.RecordBatch]:
-    """Cut batches in the order of a column anew, so that its equal values stay together."""
-    held: list[pa.RecordBatch] = []
-    last = None
-    for batch in batches:
-        values = batch.column(column).to_numpy()
-        if len(values) == 0:
-            continue
-        # A group in two pieces would be a person who gives twice what they may.
-        if np.any(np.diff(values) < 0) or (last is not None and values[0] < last):
-            raise EngineFailed(f"rows are not in the order of {column}; nothing was counted.")
-        start = int(np.searchsorted(values, values[-1]))  # of a group that may go on
-        if start > 0 or (last is not None and values[0] > last):
-            yield pa.concat_batches([*held, batch[:start]])
-            held = []
-        held.append(batch[start:])
-        last = values[-1]
-    if held:
-        yield pa.concat_batches(held)
-
-
-@contextmanager
-def _silent(step: str) -> Iterator[None]:
-    """Turn an engine's error into one that quotes nothing."""
-    try:
-        yield
-    except duckdb.InterruptException:
-        raise KeyboardInterrupt from None
-    except duckdb.OutOfMemoryException:
-        raise OutOfSpace(
-            f"step {step} ran out of memory or disk; free some space, or give the machine more."
-        ) from None
-    except duckdb.Error as error:
-        fault = machine_fault_in(str(error)) if isinstance(error, duckdb.IOException) else None
-        if fault is not None:
-            raise OutOfSpace(f"step {step}: {fault}") from None
-        raise EngineFailed(
-            f"step {step} failed in DuckDB ({type(error).__name__}); its message may quote the log "
-            "and is not shown. Run `hybriddp doctor`, then look at the log with DuckDB yourself."
-        ) from None
 
 
 @contextmanager
@@ -274,7 +224,7 @@ def open_warehouse(folder: Path) -> Iterator[DuckDBEngine]:
     try:
         yield DuckDBEngine(connection)
     finally:
-        with _silent("writing the warehouse"):
+        with silent("writing the warehouse"):
             connection.close()
 
 

@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from tasks.gates.judgements import judged_reading, record_judgement
 from tasks.gates.quality import GateRefused, Verdict, judge
-from tasks.log.engine import DuckDBEngine, EngineFailed, OutOfSpace, open_warehouse
+from tasks.log.engine import DuckDBEngine, open_warehouse
+from tasks.log.failures import EngineFailed, OutOfSpace
 from tasks.log.folded_ids import with_folded_ids
 from tasks.log.ids import MAX_ID_BYTES, id_form_of, in_sql
 from tasks.log.raw.file_sql import DELIMITERS, FIELDS, QUOTES

@@ -1,1 +1,1 @@
-"""Plan a release before anything is spent."""
+"""Plan a head list before anything is spent; no other product has a plan."""

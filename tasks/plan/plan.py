@@ -6,60 +6,19 @@ and only if one is given.
 
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-from pydantic import Field, model_validator
+from typing import Any
 
 from hybriddp.errors import InvalidParameter
-from hybriddp.params import MAX_EPSILON, STRATEGIES, BlenderParams, exact
+from hybriddp.params import STRATEGIES, BlenderParams, exact
 from hybriddp.planning import suggestion as suggestions
-from hybriddp.planning.planner import N_REPLICATES, Prediction, predict
+from hybriddp.planning.planner import Prediction, predict
 from hybriddp.planning.prior import Prior
 from hybriddp.planning.setting import Setting
 from hybriddp.planning.suggestion import CRITERION, Suggestion, suggest
 from hybriddp.rounding import rounded_down
 from tasks.plan.budget import BudgetPlan, affordable_epsilon, plan_budget, read_cap
 from tasks.plan.prior import PriorSource, from_profile, from_published
-from tasks.products.request import Form, Share
-
-
-class PlanRequest(Form):
-    """What to plan for; what is left out comes from the published list, or is as usual."""
-
-    log_profile: Literal["aol-like", "yandex-like"] | None = Field(
-        None, description="Synthetic profile of the log; aol-like if there is no published list."
-    )
-    previous: Path | None = Field(None, description="Folder of a published release to go on from.")
-    users: int | None = Field(None, ge=1, description="People in the log.")
-    optin_fraction: Share | None = Field(None, description="Share of people who opt in.")
-    strategy: Literal["high-utility", "paper"] | None = Field(
-        None, description="Ours, or BLENDER as published; both are tried for a suggestion."
-    )
-    epsilon: float | None = Field(None, gt=0, le=MAX_EPSILON, description="Privacy loss.")
-    delta: float | None = Field(None, gt=0, lt=1, description="Chance that the promise may fail.")
-    max_head_size: int | None = Field(None, ge=1, le=10_000, description="Queries at most (M).")
-    headlist_user_fraction: Annotated[float, Field(gt=0, le=1)] | None = Field(
-        None, description="Share of opt-in people who find the list (f_O)."
-    )
-    query_budget_fraction: Share | None = Field(
-        None, description="Two stages: share of a client's budget for the query (f_C)."
-    )
-    max_records_optin: int | None = Field(None, ge=1, description="Records of a person (m).")
-    records_per_user: float = Field(
-        1.0, ge=1, description="Different clicks of a person, on average; 1: one record a person."
-    )
-    rotation: int | None = Field(None, ge=1, le=10_000, description="Each serves every R-th time.")
-    every: Literal["day", "week", "month"] = Field("week", description="Cadence of releases.")
-    horizon_days: int = Field(365, ge=1, le=36_525, description="How long the cap should last.")
-    suggest: bool = Field(True, description="Predict other parameters, too, and suggest some.")
-    replicates: int = Field(N_REPLICATES, ge=2, le=1_000, description="Rehearsals of a setting.")
-    seed: int = Field(1, ge=0, description="Same seed, same plan; it has no use in a release.")
-
-    @model_validator(mode="after")
-    def _one_source(self) -> "PlanRequest":
-        if self.log_profile is not None and self.previous is not None:
-            raise ValueError("give a log_profile or a previous release, not both")
-        return self
+from tasks.plan.request import PlanRequest
 
 
 @dataclass(frozen=True, slots=True)

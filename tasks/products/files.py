@@ -9,19 +9,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-_FIELDS = {
-    "rank": pa.int64(),
-    "rank_low": pa.int64(),
-    "rank_high": pa.int64(),
-    "query": pa.string(),
-    "url": pa.string(),
-    "probability": pa.float64(),
-    "ci_low": pa.float64(),
-    "ci_high": pa.float64(),
-}
-HEAD_LIST = pa.schema(_FIELDS)
-TRENDS = pa.schema({name: kind for name, kind in _FIELDS.items() if name != "url"})
-
 
 def rounded(value: float, decimals: int) -> float:
     """Round to decimals, halves to even, by the exact value of the float."""

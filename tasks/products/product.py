@@ -137,6 +137,7 @@ class Product:
     request_part: type[Any] | Later[type[Any]]  # the form of what an operator asks for
     working_part: Working | Later[Working]
     summary_part: Any
+    shows_devices: str | None = None  # the draw whose result its packages for devices hold
     # What was decided between draws: what a manifest calls it among its measurements, and its file.
     decisions: Mapping[str, str] = field(default_factory=dict)
 

@@ -36,6 +36,11 @@ def product_named(name: str) -> Product:
     raise UnknownProduct(f"there is no product {name}; there are {[p.name for p in PRODUCTS]}.")
 
 
+def draws_shown_to_devices() -> tuple[str, ...]:
+    """Return the draws of which there may be a package for devices."""
+    return tuple(product.shows_devices for product in PRODUCTS if product.shows_devices)
+
+
 def group_of_file(file: str) -> Group | None:
     """Return whose measurement a file is, by its name."""
     groups = (group for product in PRODUCTS for group in product.groups.values())

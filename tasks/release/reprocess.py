@@ -3,14 +3,16 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from hybriddp.errors import InvalidParameter
 from tasks.gates.collapse import doubt_about
 from tasks.gates.quality import GateRefused, Verdict
 from tasks.ledger.payloads import Publication
 from tasks.ledger.rules import Kind
+from tasks.products.registry import PRODUCTS
 from tasks.products.request import Form
+from tasks.products.together import settings_of_any
 from tasks.publish.publish import refuse_closed, revise
 from tasks.publish.withdraw import published_release
 from tasks.release.refusals import fields_at_fault
@@ -18,16 +20,20 @@ from tasks.release.run import Release
 from tasks.store.home import Home
 
 
-class ReprocessRequest(Form):
+class ReprocessRequest(settings_of_any(PRODUCTS)):  # type: ignore[misc]  # no base can name them
     """Which release, and what is to be different; what is left out stays as it was."""
 
-    release_id: str
-    decimals: int | None = None
-    valid_days: int | None = None
-    max_bytes: int | None = None
-    blocklist: Path | None = None
-    min_agreement: float | None = None
-    accept_collapse: bool = False
+    release_id: str = Field(description="A published release.")
+    accept_collapse: bool = Field(
+        False, description="Publish although the list is empty, or has lost half of the last one."
+    )
+
+    @classmethod
+    def fields_in_order(cls) -> list[str]:
+        """Begin with the release, and end with what one agrees to."""
+        ends = ("release_id", "accept_collapse")
+        settings = [name for name in cls.model_fields if name not in ends]
+        return [ends[0], *settings, ends[1]]
 
 
 @dataclass(frozen=True)

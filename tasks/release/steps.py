@@ -15,7 +15,7 @@ from tasks.release.step import Step
 from tasks.release.walk import discard_private_tables
 
 # What a person can be asked about before others see it.
-THE_LIST, THE_RELEASE = "the list", "the release"
+THE_RELEASE = "the release"
 
 
 def is_measured(run: LogRun) -> bool:

@@ -12,9 +12,9 @@ from tasks.ledger.check import check_ledger
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.payloads import Judged
 from tasks.ledger.rules import Kind
-from tasks.log.cohorts import choose_cohorts
 from tasks.log.ingest import ingest, judge_log
 from tasks.log.raw.files import BadInput
+from tasks.products.head_list.measuring.cohorts import choose_cohorts
 from tasks.products.head_list.run import identify
 from tasks.products.request import LogColumns
 from tasks.release.refusals import BudgetRefused

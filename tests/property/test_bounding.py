@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.log.cohorts import assign_groups
 from tasks.log.engine import DuckDBEngine
 from tasks.log.ingest import load_searches
 from tasks.log.normalisation import normalise_records
+from tasks.products.head_list.measuring.cohorts import assign_groups
 from tasks.products.head_list.request import ReleaseRequest
 from tasks.products.head_list.run import HeadListRun
 from tests.homes import new_home

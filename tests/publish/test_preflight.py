@@ -10,7 +10,7 @@ import tasks.gates.preflight
 from hybriddp.errors import InvalidParameter
 from tasks.budget.paid import saying_what_was_paid, what_was_paid
 from tasks.budget.reserve import void_reservation
-from tasks.gates import quality
+from tasks.gates import suites
 from tasks.gates.preflight import can_ask, check_inputs, needed_bytes
 from tasks.gates.quality import GateRefused
 from tasks.ledger.ledger import Ledger
@@ -115,8 +115,8 @@ def test_a_sign_off_that_nobody_can_give_is_refused_at_once(product, log_of, hom
 
 
 def test_suites_of_what_would_be_published_are_read_before(log_of, home, tmp_path, monkeypatch):
-    shutil.copytree(quality.SUITES, tmp_path / "suites")
-    monkeypatch.setattr(quality, "SUITES", tmp_path / "suites")
+    shutil.copytree(suites.SUITES, tmp_path / "suites")
+    monkeypatch.setattr(suites, "SUITES", tmp_path / "suites")
     run = run_of("search", log_of("search"), home)
     check_inputs(run)
     (tmp_path / "suites" / "trends.json").write_text('{"name": "trends"}')

@@ -18,7 +18,6 @@ from typing import Any
 import pandas  # noqa: F401 - DuckDB and Arrow import it late, and every child would again
 import pyarrow as pa
 
-import tasks.log.cohorts
 from hybriddp.blender.finding import HeadListMechanism
 from hybriddp.blender.optin import HistogramMechanism
 from hybriddp.errors import HybridDPError
@@ -33,6 +32,7 @@ from tasks.ledger.rules import Entry, Kind
 from tasks.log.engine import DuckDBEngine
 from tasks.measured.drawing import draw_once
 from tasks.products.head_list import CLIENTS, HEADLIST, HISTOGRAM
+from tasks.products.head_list.measuring import cohorts
 from tasks.products.head_list.request import ReleaseRequest
 from tasks.products.head_list.run import HeadListRun, identify, params_of
 from tasks.products.registry import PRODUCTS, product_of
@@ -148,7 +148,7 @@ class Fuse:
         self.before(shutil, "rmtree", lambda path, **_: f"removing {_name(path)}")
         self.before(DuckDBEngine, "step", lambda _, f, into="", **__: f"table {into or _name(f)}")
         # The first batch is empty: it only makes the table.
-        self.after(tasks.log.cohorts, "normalise_records", lambda _: "a batch of table records")
+        self.after(cohorts, "normalise_records", lambda _: "a batch of table records")
 
 
 def _step(kind: Kind, draw: str) -> str:

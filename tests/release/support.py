@@ -13,9 +13,9 @@ from tasks.budget.reserve import reserve
 from tasks.gates.quality import Result, Verdict
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.rules import Kind
-from tasks.log.cohorts import choose_cohorts
 from tasks.log.engine import open_warehouse
 from tasks.log.ingest import ingest
+from tasks.products.head_list.measuring.cohorts import choose_cohorts
 from tasks.products.head_list.request import ReleaseRequest
 from tasks.products.head_list.run import HeadListRun, identify
 from tasks.products.registry import PRODUCTS

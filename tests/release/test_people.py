@@ -5,9 +5,9 @@ import pytest
 from tasks.budget.accounts import account_of
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.rules import Kind
-from tasks.log.cohorts import choose_cohorts
 from tasks.log.engine import open_warehouse
 from tasks.log.ingest import ingest
+from tasks.products.head_list.measuring.cohorts import choose_cohorts
 from tasks.products.head_list.run import identify
 from tasks.release.refusals import BudgetRefused
 from tasks.store.keys import Keyring, make_keys

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.budget.accounts import account_of
-from tasks.log.cohorts import assign_groups
 from tasks.log.engine import DuckDBEngine
+from tasks.products.head_list.measuring.cohorts import assign_groups
 from tasks.products.head_list.request import ReleaseRequest
 from tasks.products.head_list.run import HeadListRun
 from tasks.store.keys import Keyring, make_keys

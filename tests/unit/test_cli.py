@@ -5,7 +5,8 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from flows.cli.main import Kind, app
+from flows.cli.main import app
+from flows.cli.synthetic import Kind
 from hybriddp.planning.profiles import POPULATIONS
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from tasks.log.engine import DuckDBEngine, OutOfSpace
+from tasks.log.engine import DuckDBEngine
+from tasks.log.failures import OutOfSpace
 from tasks.log.ingest import _reading
 from tasks.log.raw.files import Source
 

@@ -1,15 +1,20 @@
 """Commands take their options from the forms: every field has one, and what is given arrives."""
 
 import inspect
+from types import SimpleNamespace
 
 import pytest
+from pydantic import Field, ValidationError
 from typer.testing import CliRunner
 
 from flows.cli import products
 from flows.cli.main import app
 from flows.console.forms import filling_in
 from hybriddp.errors import InvalidParameter
+from tasks.plan.request import PlanRequest
 from tasks.products.registry import PRODUCTS, product_named
+from tasks.products.request import Form
+from tasks.products.together import settings_of_any
 from tasks.release.reprocess import ReprocessRequest
 
 by_product = pytest.mark.parametrize("product", PRODUCTS, ids=lambda product: product.name)
@@ -24,12 +29,16 @@ def given_to(form, **arguments):
     return seen[0]
 
 
-@by_product
-def test_every_field_has_an_option_with_its_words_and_its_default(product):
-    shown = CliRunner().invoke(app, [product.name, "--help"], env={"COLUMNS": "500"}).stdout
+FORMS = {product.name: product.request for product in PRODUCTS}
+FORMS |= {"plan": PlanRequest, "reprocess": ReprocessRequest}
+
+
+@pytest.mark.parametrize("command", FORMS)
+def test_every_field_has_an_option_with_its_words_and_its_default(command):
+    shown = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "500"}).stdout
     text = " ".join(shown.split())
-    parts = {"points"}  # whose fields have options of their own
-    for name, field in product.request.model_fields.items():
+    parts = {"points", "release_id"}  # whose fields have options of their own, and an argument
+    for name, field in FORMS[command].model_fields.items():
         if name in parts:
             continue
         extra = field.json_schema_extra or {}
@@ -73,6 +82,43 @@ def test_columns_of_points_are_put_together():
 
 def test_a_form_without_defaults_is_filled_in_too():
     assert given_to(ReprocessRequest, release_id="x") == {"release_id": "x"}
+
+
+def test_reprocessing_asks_for_every_setting_of_every_product_and_for_no_other():
+    settings = {name for product in PRODUCTS for name in product.settings.model_fields}
+    assert set(ReprocessRequest.model_fields) == settings | {"release_id", "accept_collapse"}
+    assert ReprocessRequest.fields_in_order()[0] == "release_id"
+    nothing = ReprocessRequest(release_id="x").model_dump(exclude={"release_id"})
+    assert not any(nothing.values()), "what is left out stays as it was"
+
+
+class _Words(Form):
+    decimals: int = Field(3, ge=1, le=9, description="Decimals of words.")
+    depth: int = Field(1, description="Only here.")
+
+
+class _Numbers(Form):
+    decimals: int = Field(3, ge=0, le=9, description="Decimals of numbers.")
+
+
+class _Texts(Form):
+    decimals: str = Field("3", description="Decimals of numbers.")
+
+
+def _products(*forms):
+    return [SimpleNamespace(name=form.__name__, settings=form) for form in forms]
+
+
+def test_settings_of_several_products_share_their_words_and_only_limits_that_all_have():
+    form = settings_of_any(_products(_Words, _Numbers))
+    described = {name: field.description for name, field in form.model_fields.items()}
+    assert described == {"decimals": "Decimals of words or numbers.",
+                         "depth": "Only here; only of _Words."}  # fmt: skip
+    assert form(decimals=0).decimals == 0, "one product allows it; the other's own form does not"
+    with pytest.raises(ValidationError):
+        form(decimals=10)
+    with pytest.raises(TypeError, match="different things by decimals"):
+        settings_of_any(_products(_Words, _Texts))
 
 
 def test_a_product_that_does_not_exist_has_no_command():

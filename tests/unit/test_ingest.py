@@ -17,10 +17,11 @@ import pytest
 from tasks.budget.reserve import reserve
 from tasks.gates.quality import GateRefused
 from tasks.ledger.rules import Kind
-from tasks.log.cohorts import choose_cohorts
-from tasks.log.engine import DuckDBEngine, EngineFailed, OutOfSpace, open_warehouse
+from tasks.log.engine import DuckDBEngine, open_warehouse
+from tasks.log.failures import EngineFailed, OutOfSpace
 from tasks.log.ingest import ingest, judge_log
 from tasks.log.raw.files import BadInput
+from tasks.products.head_list.measuring.cohorts import choose_cohorts
 from tasks.products.head_list.request import ReleaseRequest
 from tasks.products.head_list.run import identify
 from tasks.products.request import LogColumns

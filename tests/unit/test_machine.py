@@ -15,7 +15,7 @@ from tests.repository import ROOT
 LIMITED = """
 import os, resource, sys
 from pathlib import Path
-import flows.cli.main, tasks.log.engine, tasks.log.raw.files, tasks.log.raw.lines
+import flows.cli.synthetic, tasks.log.engine, tasks.log.raw.files, tasks.log.raw.lines
 from tasks.log.raw.files import Source
 folder = Path(sys.argv[1])
 log = folder / "log.tsv"
@@ -39,7 +39,7 @@ from flows.console.terminal import explained
 TASKS = {
     "generate": """
 small_files()
-flows.cli.main.generate(out=folder / "out.tsv", users=2000)
+flows.cli.synthetic.generate(out=folder / "out.tsv", users=2000)
 """,
     "inspect": """
 no_more_files()
@@ -90,7 +90,7 @@ SAID = {
 @pytest.mark.parametrize("task", TASKS)
 def test_limits_of_the_machine_are_named(tmp_path, task):
     code = f"{LIMITED}\ntry:\n" + "".join(f"    {line}\n" for line in TASKS[task].splitlines())
-    code += "except flows.cli.main.typer.Exit as error:\n    os._exit(error.exit_code)\n"
+    code += "except flows.cli.synthetic.typer.Exit as error:\n    os._exit(error.exit_code)\n"
     done = subprocess.run(
         [sys.executable, "-c", code, tmp_path],
         cwd=ROOT, env=os.environ | {"COLUMNS": "300"}, capture_output=True, text=True, timeout=60,

@@ -31,8 +31,9 @@ from tasks.budget.policy import Charge, Policy, set_policy
 from tasks.ledger.ledger import Ledger
 from tasks.plan.budget import Cap, plan_budget
 from tasks.plan.page import as_markdown
-from tasks.plan.plan import PlanRequest, make_plan
+from tasks.plan.plan import make_plan
 from tasks.plan.prior import from_published
+from tasks.plan.request import PlanRequest
 from tests.homes import new_home
 
 STRATEGIES = ("paper", "high-utility")

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 
 from hybriddp.errors import HybridDPError, InvalidParameter
-from tasks.gates import quality
-from tasks.gates.quality import GateRefused, Result, Verdict, judge, read_suite
+from tasks.gates import quality, suites
+from tasks.gates.quality import GateRefused, Result, Verdict, judge
+from tasks.gates.suites import read_suite
 from tests.repository import run_python
 
 BETWEEN = "expect_column_values_to_be_between"
@@ -294,7 +295,7 @@ def test_breaking_one_expectation_fails_that_one(suite, label, broken, also):
 
 
 def test_every_expectation_of_every_suite_has_a_breaking_case():
-    assert {path.stem for path in quality.SUITES.glob("*.json")} == set(SUITES)
+    assert {path.stem for path in suites.SUITES.glob("*.json")} == set(SUITES)
     for suite in SUITES:
         labels = [result.label for result in judge(suite, frame(suite)).results]
         assert len(labels) == len(set(labels))
@@ -417,7 +418,7 @@ def test_broken_suite_is_refused_when_it_is_read(change, message, tmp_path, monk
     suite = {"name": "mine", "expectations": [item]}
     suite |= {key: value for key, value in change.items() if key not in item}
     (tmp_path / "mine.json").write_text(json.dumps(suite))
-    monkeypatch.setattr(quality, "SUITES", tmp_path)
+    monkeypatch.setattr(suites, "SUITES", tmp_path)
     with pytest.raises(InvalidParameter, match=message):
         judge("mine", pa.table({"a": [0]}))
 

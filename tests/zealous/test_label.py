@@ -12,7 +12,7 @@ from tasks.budget.overview import public_export
 from tasks.budget.policy import DELTA_UNITS, EPSILON_UNITS, Charge, Policy, set_policy
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.rules import Kind
-from tasks.log.engine import EngineFailed
+from tasks.log.failures import EngineFailed
 from tasks.products.histograms.draws import identify
 from tasks.release.reprocess import ReprocessRequest, run_reprocess
 from tasks.release.walk import run_release

@@ -5,6 +5,8 @@ from tasks.products.product import Group, Product
 
 # Who finds the list, who measures it, and who reports on it; nobody is in two of them.
 HEADLIST, HISTOGRAM, CLIENTS = "S", "T", "C"
+# What a person can be asked about before devices see it.
+THE_LIST = "the list"
 
 HEAD_LIST = Product.in_room(
     __name__,
@@ -22,5 +24,6 @@ HEAD_LIST = Product.in_room(
     event_modules=("hybriddp.blender.events", "hybriddp.randomizers.events"),
     has_lists=True,
     suites=("raw_log", "head_list", "trends", "release"),
+    shows_devices=HEADLIST,
     decisions={"listed": "left_out.json"},
 )

@@ -5,9 +5,8 @@ from functools import partial
 from typing import Any
 
 from tasks.gates.forecast import expect_a_list
-from tasks.log.cohorts import choose_cohorts
 from tasks.log.ingest import ingest, judge_log
-from tasks.products.head_list import CLIENTS, HEADLIST, HISTOGRAM, artifacts
+from tasks.products.head_list import CLIENTS, HEADLIST, HISTOGRAM, THE_LIST, artifacts
 from tasks.products.head_list.estimation.processing import (
     blend_estimates,
     check_groups_agree,
@@ -17,6 +16,7 @@ from tasks.products.head_list.estimation.processing import (
     trim_head_list,
 )
 from tasks.products.head_list.forecast import forecast_of
+from tasks.products.head_list.measuring.cohorts import choose_cohorts
 from tasks.products.head_list.measuring.collection import publish_package
 from tasks.products.head_list.measuring.draws import (
     draw_client_reports,
@@ -36,7 +36,6 @@ from tasks.release.steps import (
     PUBLISH,
     RESERVE,
     SIGN_OFF,
-    THE_LIST,
     is_measured,
     judging,
 )

@@ -5,8 +5,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from tasks.products.files import HEAD_LIST, TRENDS
 from tasks.products.head_list import HEADLIST
+from tasks.products.head_list.estimation.columns import HEAD_LIST, TRENDS
 from tasks.products.head_list.label import head_list_words, write_label
 from tasks.products.head_list.measuring.left_out_file import LISTED, without
 from tasks.products.head_list.prices import groups_of, prices_of, read_params

@@ -1,8 +1,7 @@
 """A page for each study and one over all of them: plain HTML, nothing fetched from elsewhere."""
 
-import html
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,23 +10,10 @@ from hybriddp.studies.zealous.parameters import CLOSED_FORM
 from tasks.store.home import write_whole
 from tasks.studies.blender.published import QUERY_NAMES
 from tasks.studies.model import YANDEX, Column, Published, Study
+from tasks.studies.pages.elements import MARK, listed, page, paragraphs, table, text
 from tasks.studies.pages.measures import MEASURES, QUANTITIES
 from tasks.studies.pages.tables import Table, Tables
 
-# An index page without this mark is somebody else's, and is left alone.
-MARK = "<!-- hybriddp studies -->"
-_STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 72rem; margin: 2rem auto;
-  padding: 0 1rem; }
-h1, h2 { line-height: 1.2; } h2 { margin-top: 2.2rem; }
-img { max-width: 100%; height: auto; display: block; margin: 1rem 0; }
-table { border-collapse: collapse; font-size: 0.85rem; font-variant-numeric: tabular-nums; }
-th, td { padding: 0.2rem 0.7rem; text-align: right; border-bottom: 1px solid #e4e4e4; }
-th:first-child, td:first-child { text-align: left; }
-thead th { position: sticky; top: 0; background: #fff; border-bottom: 2px solid #999; }
-.words td, .words th { text-align: left; vertical-align: top; }
-.wide { overflow: auto; max-height: 34rem; } .quiet { color: #666; } .worse { color: #b00020; }
-"""
 _ITEM_KIND = "item_kind"  # which each study calls by its own word
 _SETTING_COLUMNS = (
     "population", _ITEM_KIND, "epsilon", "delta", "optin_fraction", "max_head_size",
@@ -50,13 +36,13 @@ _SHORT = {
 def write_page(study: Study, tables: Tables, folder: Path, *, is_quick: bool) -> Path:
     """Write the study's page and what the index needs to know of it."""
     parts = [
-        f"<h1>{_text(study.title)}</h1>",
-        f"<p>{_text(study.question)}</p>",
-        *_paragraphs("quiet", [_origin(study), _runs(tables, is_quick=is_quick)]),
-        f"<p>{_text(study.reading)}</p>",
-        f"<p><strong>{_text(verdict(tables))}</strong></p>",
+        f"<h1>{text(study.title)}</h1>",
+        f"<p>{text(study.question)}</p>",
+        *paragraphs("quiet", [_origin(study), _runs(tables, is_quick=is_quick)]),
+        f"<p>{text(study.reading)}</p>",
+        f"<p><strong>{text(verdict(tables))}</strong></p>",
         *(
-            f'<img src="{plot.name}.svg" alt="{_text(plot.title)}">'
+            f'<img src="{plot.name}.svg" alt="{text(plot.title)}">'
             for plot in study.plots
             if (folder / f"{plot.name}.svg").is_file()
         ),
@@ -64,14 +50,14 @@ def write_page(study: Study, tables: Tables, folder: Path, *, is_quick: bool) ->
         "was shorter than M on average.</p>",
         *_what_was_varied(study, tables),
         *_what_papers_say(study, tables),
-        *_listed("Limits", study.limits),
+        *listed("Limits", study.limits),
         "<h2>Summary: mean ± standard error</h2>",
         _summary_table(study, tables.summary),
         *_comparison(tables.comparison),
         _files(folder),
     ]
     path = folder / "index.html"
-    write_whole(path, _page(study.title, parts).encode())
+    write_whole(path, page(study.title, parts).encode())
     facts: dict[str, object] = {"name": study.name, "title": study.title, "figures": study.figures}
     facts |= {"verdict": verdict(tables), "is_quick": is_quick}
     write_whole(folder / "study.json", json.dumps(facts, indent=1).encode())
@@ -86,14 +72,14 @@ def write_index(parent: Path) -> Path | None:
     rows = []
     for facts_path in sorted(parent.glob("*/study.json")):
         facts = json.loads(facts_path.read_text(encoding="utf-8"))
-        link = f'<a href="{facts_path.parent.name}/index.html">{_text(facts["title"])}</a>'
+        link = f'<a href="{facts_path.parent.name}/index.html">{text(facts["title"])}</a>'
         shown = [", ".join(facts["figures"]), facts["verdict"]]
         shown[1] += " (quick run)" if facts["is_quick"] else ""
-        rows.append(f"<tr><td>{link}</td>{''.join(f'<td>{_text(s)}</td>' for s in shown)}</tr>")
+        rows.append(f"<tr><td>{link}</td>{''.join(f'<td>{text(s)}</td>' for s in shown)}</tr>")
     head = "<thead><tr><th>study</th><th>in the papers</th><th>outcome</th></tr></thead>"
-    table = f'<table class="words">{head}<tbody>{"".join(rows)}</tbody></table>'
-    body = ["<h1>Studies</h1>", "<p>On synthetic users; no budget was spent.</p>", table]
-    write_whole(path, _page("Studies", body).encode())
+    listing = f'<table class="words">{head}<tbody>{"".join(rows)}</tbody></table>'
+    body = ["<h1>Studies</h1>", "<p>On synthetic users; no budget was spent.</p>", listing]
+    write_whole(path, page("Studies", body).encode())
     return path
 
 
@@ -158,13 +144,13 @@ def _what_was_varied(study: Study, tables: Tables) -> Iterable[str]:
     if constant:
         lines.append(f"The same everywhere: {'; '.join(constant)}.")
     # A sweep that is drawn into several panels is told once.
-    return _listed("What was varied", list(dict.fromkeys(lines)))
+    return listed("What was varied", list(dict.fromkeys(lines)))
 
 
 def _what_papers_say(study: Study, tables: Tables) -> Iterable[str]:
     yield "<h2>What the papers say</h2>"
     if study.statements:
-        yield f"<ul>{''.join(f'<li>{_text(s)}</li>' for s in study.statements)}</ul>"
+        yield f"<ul>{''.join(f'<li>{text(s)}</li>' for s in study.statements)}</ul>"
     if not study.published:
         yield '<p class="quiet">The texts print no values for these plots.</p>'
         return
@@ -179,7 +165,7 @@ def _what_papers_say(study: Study, tables: Tables) -> Iterable[str]:
         )
         for point in study.published
     ]
-    yield _table(head, rows)
+    yield table(head, rows)
 
 
 def _place(point: Published, study: Study) -> str:
@@ -213,7 +199,7 @@ def _summary_table(study: Study, summary: Table) -> str:
         + [_mean(row, name) for name in measures]
         for row in summary
     ]
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def _comparison(comparison: Table) -> Iterable[str]:
@@ -229,7 +215,7 @@ def _comparison(comparison: Table) -> Iterable[str]:
         + [_mean(row, "difference"), row["verdict"]]
         for row in comparison
     ]
-    yield _table(head, rows)
+    yield table(head, rows)
 
 
 def _varied_columns(rows: Table) -> list[str]:
@@ -252,42 +238,7 @@ def _value(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    cells = "".join(f"<th>{_text(name)}</th>" for name in head)
-    lines = []
-    for row in rows:
-        kind = ' class="worse"' if row and row[-1] == "worse" else ""
-        lines.append(f"<tr{kind}>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>")
-    return (
-        f'<div class="wide"><table><thead><tr>{cells}</tr></thead>'
-        f"<tbody>{''.join(lines)}</tbody></table></div>"
-    )
-
-
 def _files(folder: Path) -> str:
     names = sorted(path.name for path in folder.iterdir() if path.suffix in (".csv", ".parquet"))
     links = ", ".join(f'<a href="{name}">{name}</a>' for name in names)
     return f'<p class="quiet">Tables: {links}. Every plot is there as PNG, too.</p>'
-
-
-def _listed(title: str, lines: Sequence[str]) -> Iterable[str]:
-    if lines:
-        yield f"<h2>{_text(title)}</h2>"
-        yield f"<ul>{''.join(f'<li>{_text(line)}</li>' for line in lines)}</ul>"
-
-
-def _paragraphs(kind: str, lines: Iterable[str]) -> Iterable[str]:
-    return (f'<p class="{kind}">{_text(line)}</p>' for line in lines)
-
-
-def _text(words: object) -> str:
-    return html.escape(str(words))
-
-
-def _page(title: str, parts: Iterable[str]) -> str:
-    body = "\n".join(parts)
-    return (
-        f'<!doctype html>\n{MARK}\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta name="viewport" content="width=device-width"><title>{_text(title)}</title>'
-        f"<style>{_STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
-    )

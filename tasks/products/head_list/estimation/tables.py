@@ -10,7 +10,8 @@ import pyarrow as pa
 from hybriddp.blender.estimation.estimates import IntervalEstimate
 from hybriddp.blender.estimation.intervals import rank_intervals
 from hybriddp.blender.estimation.levels import Bounded
-from tasks.products.files import HEAD_LIST, TRENDS, rounded
+from tasks.products.files import rounded
+from tasks.products.head_list.estimation.columns import HEAD_LIST, TRENDS
 from tasks.products.head_list.estimation.listing import Listing
 
 

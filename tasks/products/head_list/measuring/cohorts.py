@@ -1,0 +1,47 @@
+"""Who serves in which group of a head list, and with which records. Everything is private."""
+
+from fractions import Fraction
+from typing import Any
+
+from tasks.log.cohorts import hex_below, keyed_accounts, rotation_limits
+from tasks.log.engine import Engine, open_warehouse
+from tasks.log.normalisation import normalise_records
+from tasks.products.head_list.request import EVERYBODY
+from tasks.products.head_list.run import HeadListRun
+
+
+def choose_cohorts(run: HeadListRun) -> None:
+    """Put every member who serves into a group, and choose and normalise their records."""
+    if not run.needs_the_log:
+        return
+    with open_warehouse(run.home.warehouse(run.release_id)) as engine:
+        if engine.has("records"):  # written last: an earlier run came this far
+            return
+        assign_groups(engine, run)
+        params = run.request.params()
+        engine.step(
+            "head_list/chosen_records",
+            max_records_optin=params.max_records_optin,
+            max_records_client=params.max_records_client,
+        )
+        engine.map("chosen_records", normalise_records, "records")
+
+
+def assign_groups(engine: Engine, run: HeadListRun) -> None:
+    """Fill `candidates`: who serves in this epoch and in which group."""
+    keyed_accounts(engine, run)
+    engine.step("head_list/candidates", **_limits(run))
+
+
+def _limits(run: HeadListRun) -> dict[str, Any]:
+    request, params = run.request, run.request.params()
+    source = request.optin_source
+    by_hash = source.startswith("hash ")
+    return {
+        "optin_by_hash": by_hash,
+        "optin_below": hex_below(Fraction(source.removeprefix("hash "))) if by_hash else "",
+        "everybody_opts_in": source == EVERYBODY,
+        "headlist_below": hex_below(params.headlist_user_fraction),
+        "optin_only": request.clients == "reports",
+        **rotation_limits(run),
+    }
