@@ -123,15 +123,6 @@ class ZealousMechanism:
         passing = self.noise.tail(self.threshold + 1 - held)
         return np.where(held >= self.first_threshold, passing, 0.0)
 
-    def margin(self, level: float) -> int:
-        """Return the least distance beyond which noise moves a count with at most this chance."""
-        # P(|Y| > k) = 2 a^(k+1)/(1+a); the logarithm may be off by one in its last digit.
-        noise = self.noise
-        margin = max(int(noise.scale * math.log(2 / level / (1 + noise.decay))) - 2, 0)
-        while 2 * float(noise.tail(margin + 1)) > level:
-            margin += 1
-        return margin
-
     def draw(self, counts: IntArray) -> NamedCounts:
         """Decide which of the occurring items to publish, with which noisy counts.
 

@@ -59,7 +59,7 @@ class MeasurementParameters(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow", strict=True, defer_build=True)
 
     strategy: str
-    mechanism_version: Short | None = None
+    mechanism_version: str  # of its laws, and of what a measurement means
     epsilon: Exact
     delta: Exact
     optin: Short

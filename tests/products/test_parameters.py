@@ -87,6 +87,10 @@ def test_what_is_missing_is_named_and_no_value_is(strategy):
 @pytest.mark.parametrize(
     ("strategy", "name", "value"),
     [
+        ("mean", "mechanism_version", "mean-2"),
+        ("high-utility", "mechanism_version", "blender-high-utility-2"),
+        ("zealous", "mechanism_version", "zealous-2"),
+        ("kmeans", "mechanism_version", "kmeans-2"),
         ("mean", "noise", "none"),  # which would count as Laplace's
         ("mean", "weight", "optimal"),
         ("mean", "one_number", 1),

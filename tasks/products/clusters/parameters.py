@@ -17,6 +17,7 @@ class ClusterParameters(NumbersParameters):
     """What clusters are asked for."""
 
     strategy: Literal["kmeans"]
+    mechanism_version: Literal["kmeans-1"]
     points: Annotated[
         tuple[NumberParameters, ...], Field(strict=False, min_length=1, max_length=16)
     ]

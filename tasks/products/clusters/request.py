@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from fractions import Fraction
+from typing import Final
 
 from pydantic import Field, model_validator
 
@@ -12,7 +13,7 @@ from tasks.products.numbers.request import NumbersRequest, PersonNumber
 from tasks.products.request import Form, Name, picked
 
 # Raise it whenever a mechanism's law or the meaning of a measurement changes.
-MECHANISM_VERSION = "kmeans-1"
+MECHANISM_VERSION: Final = "kmeans-1"
 
 
 class ClusterSettings(Form):

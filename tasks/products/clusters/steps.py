@@ -43,14 +43,19 @@ def _show_trace(_run: Release, trace: FloatArray) -> Artifacts:
 def _show_clusters(run: Release, clusters: list[Cluster]) -> Artifacts:
     columns = parameters_of(run).columns
     rows = [
-        {"cluster": number, "share": f"{of.share:.4f} ± {of.share_error:.4f}"}
-        | {
-            column: f"{centre:.6g}" if error is None else f"{centre:.6g} ± {error:.2g}"
-            for column, centre, error in zip(columns, of.centre, of.errors, strict=True)
+        {
+            "cluster": number,
+            "share": f"{of.share:.4f} ± {of.share_error:.4f}",
+            "centre": "; ".join(map(_coordinate, columns, of.centre, of.errors)),
         }
         for number, of in enumerate(clusters, start=1)
     ]
     yield Rows("found-clusters", rows, f"Clusters of {run.release_id}")
+
+
+def _coordinate(column: str, centre: float, error: float | None) -> str:
+    margin = "" if error is None else f" ± {error:.2g}"
+    return f"{column} {centre:.6g}{margin}"
 
 
 # From the measurements to clusters; processing a release again begins here.

@@ -11,6 +11,7 @@ from tasks.verify.form import whole
 
 ClientReport = Literal["one-stage", "two-stage", "two-stage-exact"]
 Clients = Literal["simulate", "reports"]
+MechanismVersion = Literal["blender-paper-1", "blender-high-utility-1"]
 
 
 class HeadListParameters(MeasurementParameters):
@@ -21,6 +22,7 @@ class HeadListParameters(MeasurementParameters):
     """
 
     strategy: Literal["high-utility", "paper"]
+    mechanism_version: MechanismVersion
     normalisation: Short | None = None
     max_head_size: Annotated[int, fitting(whole(1, 10_000))]
     headlist_user_fraction: Exact

@@ -21,13 +21,17 @@ from tasks.products.head_list.parameters import (
     ClientReport,
     Clients,
     HeadListParameters,
+    MechanismVersion,
     prices_of,
 )
 from tasks.products.request import Form, SearchRequest, Share, picked
 
 # Raise one whenever a mechanism's law or the meaning of a measurement changes: releases made by
 # different versions must not share an id.
-MECHANISM_VERSIONS = {PAPER: "blender-paper-1", HIGH_UTILITY: "blender-high-utility-1"}
+MECHANISM_VERSIONS: dict[str, MechanismVersion] = {
+    PAPER: "blender-paper-1",
+    HIGH_UTILITY: "blender-high-utility-1",
+}
 
 EVERYBODY = "everybody in the log"
 _OPTIN_FRACTION = 0.05

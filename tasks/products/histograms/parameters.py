@@ -24,6 +24,7 @@ class ZealousParameters(MeasurementParameters):
     """What histograms are asked for."""
 
     strategy: Literal["zealous"]
+    mechanism_version: Literal["zealous-1"]
     normalisation: Short | None = None
     relaxation: Relaxation
     # In the order of their draws.

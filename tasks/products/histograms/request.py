@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from pydantic import Field, model_validator
 
@@ -14,7 +15,7 @@ from tasks.products.histograms.parameters import Kind, Relaxation, ZealousParame
 from tasks.products.request import Form, Name, SearchRequest, picked
 
 # Raise it whenever a mechanism's law or the meaning of a measurement changes.
-MECHANISM_VERSION = "zealous-1"
+MECHANISM_VERSION: Final = "zealous-1"
 
 
 class HistogramSettings(Form):

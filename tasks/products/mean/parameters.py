@@ -23,6 +23,7 @@ class MeanParameters(NumbersParameters):
     """What a mean is asked for."""
 
     strategy: Literal["mean"]
+    mechanism_version: Literal["mean-1"]
     column: Column
     per_person: PerPerson
     upper: Exact

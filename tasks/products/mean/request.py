@@ -1,7 +1,7 @@
 """What an operator asks of a mean: one number of each person, averaged over both groups."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import Field, model_validator
 
@@ -16,7 +16,7 @@ from tasks.products.numbers.request import NumbersRequest, PersonNumber
 from tasks.products.request import Form, Name, picked
 
 # Raise it whenever a mechanism's law or the meaning of a measurement changes.
-MECHANISM_VERSION = "mean-1"
+MECHANISM_VERSION: Final = "mean-1"
 
 # What is filled in where an operator says nothing; one number a key asks for other noise. Schemas
 # do not show it: Prefect's form would send back what they show, as if the operator had said it.

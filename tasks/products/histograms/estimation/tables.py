@@ -9,6 +9,7 @@ import pyarrow as pa
 from hybriddp.params import Budget
 from hybriddp.rounding import rounded_up
 from hybriddp.zealous.item_kinds import ITEM_COLUMNS
+from hybriddp.zealous.margin import noise_margin
 from hybriddp.zealous.mechanism import ZealousMechanism
 from tasks.budget.policy import DELTA_UNITS, EPSILON_UNITS
 from tasks.products.files import files_of
@@ -75,7 +76,7 @@ def describe(
             "noise_scale": mechanism.noise.scale.hex(),
             "first_threshold": mechanism.first_threshold,
             "threshold": mechanism.threshold,
-            "margin_95": mechanism.margin(_MARGIN_LEVEL),
+            "margin_95": noise_margin(mechanism.noise, _MARGIN_LEVEL),
             "leak": rounded_up(mechanism.event.leak, 3),
         }
     return described
