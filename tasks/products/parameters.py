@@ -72,7 +72,8 @@ class MeasurementParameters(BaseModel):
         try:
             return cls.model_validate(mapping)
         except ValidationError as error:
-            places = sorted({str(found["loc"][0]) for found in error.errors() if found["loc"]})
+            at_fault = {found["loc"][0] for found in error.errors() if found["loc"]}
+            places = [name for name in cls.model_fields if name in at_fault]  # no foreign text
             raise InvalidParameter(
                 f"measurement parameters do not fit in {', '.join(places) or 'their form'}; "
                 "update hybriddp."
