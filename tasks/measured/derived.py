@@ -7,9 +7,10 @@ else put there, or an earlier version left, counts as not computed.
 
 import hashlib
 import hmac
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from io import BytesIO
 from pathlib import Path
+from typing import TypeVar
 
 import polars as pl
 
@@ -19,6 +20,8 @@ from tasks.release.run import Release
 from tasks.store.home import write_whole
 from tasks.store.keys import Keyring
 from tasks.verify.manifest import code_version
+
+T = TypeVar("T")
 
 
 class NotDerived(LookupError):
@@ -52,6 +55,14 @@ def read_derived(release: Release, name: str, *, of: Collection[str] | None = No
     if not hmac.compare_digest(known, _keyed(release, name, data, of).encode()):
         raise NotDerived(name)
     return pl.read_parquet(BytesIO(data))
+
+
+def written_or(read: Callable[[], T], compute: Callable[[], T]) -> T:
+    """Return what the steps wrote; compute it where they have not, as of an old release."""
+    try:
+        return read()
+    except NotDerived:
+        return compute()
 
 
 def _keyed(release: Release, name: str, data: bytes, groups: Collection[str] | None) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from hybriddp.params import BlenderParams
 from tasks.budget.overview import runway
 from tasks.budget.policy import EPSILON_UNITS, Charge, Policy
-from tasks.products.head_list.prices import prices_of
+from tasks.products.head_list.parameters import prices_of
 from tasks.store.home import Home
 
 # Days between releases.

@@ -17,7 +17,7 @@ from hybriddp.planning.prior import Prior, shares_of
 from hybriddp.planning.profiles import POPULATIONS
 from hybriddp.planning.setting import Setting
 from tasks.log.raw.files import BadInput
-from tasks.products.head_list.prices import read_params
+from tasks.products.head_list.parameters import HeadListParameters
 from tasks.publish.notices import refuse_if_taken_down
 from tasks.publish.shelf import list_rows, newest_folder
 from tasks.store.reading import MAX_TABLE_BYTES, Unreadable, is_text, parse_json, read_file
@@ -132,7 +132,8 @@ def _terms(folder: Path, manifest: dict[str, Any]) -> tuple[BlenderParams, dict[
     """Return the release's parameters, its groups' sizes, and its rotation."""
     people = {group: terms["people"] for group, terms in manifest["guarantees"].items()}
     try:
-        params = read_params(manifest["parameters"])
+        parameters = HeadListParameters.read(manifest["parameters"])
+        params = parameters.params
     except (HybridDPError, TypeError):
         raise BadInput(f"{folder} has a manifest that this version cannot read.") from None
     if params.budget.epsilon < _LEAST_EPSILON:
@@ -140,7 +141,7 @@ def _terms(folder: Path, manifest: dict[str, Any]) -> tuple[BlenderParams, dict[
             f"{folder} was made with an epsilon below {_LEAST_EPSILON}, so it says nothing about "
             "the next release; plan with --log-profile."
         )
-    return params, people, manifest["parameters"]["rotation"]
+    return params, people, parameters.rotation
 
 
 def _manifest(folder: Path) -> dict[str, Any]:

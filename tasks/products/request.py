@@ -13,6 +13,7 @@ from pydantic_core import CoreSchema
 
 from hybriddp.params import Budget
 from tasks.log.epochs import LAST, TIMES_CHECKED, TIMES_MISSING, Epoch
+from tasks.products.parameters import MeasurementParameters
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$")]
 Share = Annotated[float, Field(gt=0, lt=1)]
@@ -194,13 +195,17 @@ class LogRequest(Form):
         """Return the request with its epoch named, as a schedule means it at this moment."""
         return self.model_copy(update={"epoch": str(Epoch.resolve(self.epoch, moment))})
 
-    def measurement_parameters(self) -> dict[str, Any]:
-        """Return everything that decides what is measured, and nothing else, as exact text.
+    def parameters(self) -> MeasurementParameters:
+        """Return everything that decides what is measured, and nothing else.
 
         Rounding, expiry, limits and other settings of post-processing are not in it: they can
         change without a new charge.
         """
         raise NotImplementedError
+
+    def measurement_parameters(self) -> dict[str, Any]:
+        """Return the same as exact text, as ids, ledgers and manifests hold it."""
+        return self.parameters().as_json()
 
     def prices(self) -> Mapping[str, Budget]:
         """Return what a member of each group pays, in the order of the groups' draws.

@@ -10,7 +10,7 @@ from tasks.ledger.rules import Kind
 from tasks.log.engine import open_warehouse
 from tasks.products.clusters import ANSWERS, POINTS
 from tasks.products.clusters.draws import identify
-from tasks.products.clusters.estimates import mechanism_of
+from tasks.products.clusters.processing import parameters_of
 from tasks.products.numbers.log import choose_people, cohort_values, ingest
 from tasks.publish.shelf import read_rows
 from tasks.release.refusals import BadInput
@@ -109,8 +109,8 @@ def test_whether_lies_are_undone_decides_what_is_measured(home, log, original):
     """Centres decide who is asked about what, so it is no setting of post-processing."""
     told = request_for(log, debias=False)
     assert identify(told, home).release_id != identify(request_for(log), home).release_id
-    assert not mechanism_of(told.measurement_parameters()).tables.debias
-    assert mechanism_of(original.reservation.parameters).tables.debias
+    assert not told.parameters().design.mechanism.tables.debias
+    assert parameters_of(original).design.mechanism.tables.debias
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """From stored sums to published means, against the same in other words and units."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -9,11 +10,11 @@ import pytest
 import tasks.products.mean.draws
 from hybriddp.errors import HybridDPError
 from hybriddp.mean.estimate import MeanEstimate
+from hybriddp.mean.estimation import KeyAgreement, KeyMean, estimate_means
 from hybriddp.randomizers.numbers.errors import MeanSetting
 from tasks.products.mean import NUMBERS, SQUARES, SUMS
 from tasks.products.mean.draws import draw_reports, draw_squares, draw_sums
-from tasks.products.mean.estimates import KeyMean, MeanLaws, estimate_means
-from tasks.products.mean.product import build_table, cross_check
+from tasks.products.mean.tables import build_table, by_key, describe_check
 from tests.mean.support import measurements_of, request_for, reserve_mean, write_numbers
 
 GRID, UPPER = 65_536, 10.0
@@ -50,16 +51,16 @@ def measured(law, trusted_mean=MEAN, local_mean=MEAN) -> dict[str, pa.Table]:
 
 
 def estimated(tmp_path, trusted_mean=MEAN, local_mean=MEAN, **settings):
-    parameters = request_for(tmp_path / "log", **settings).measurement_parameters()
-    laws = MeanLaws(parameters)
-    tables = measured(laws.reports.law, trusted_mean, local_mean)
-    if laws.squares is None:
+    design = request_for(tmp_path / "log", **settings).parameters().design
+    tables = measured(design.reports.law, trusted_mean, local_mean)
+    if design.squares is None:
         del tables[SQUARES]
-    [found] = estimate_means(parameters, tables)
+    found = estimate_means(design, by_key(tables))
     square = (UPPER / GRID) ** 2
-    noise = laws.reports.law.noise.mean(MEAN * GRID / UPPER, VARIANCE / square) * square
-    trusted = laws.sums.noise.variance * square / N_OPTIN**2
-    return found, (N_OPTIN + N_CLIENTS, N_OPTIN / (N_OPTIN + N_CLIENTS), trusted, noise)
+    noise = design.reports.law.noise.mean(MEAN * GRID / UPPER, VARIANCE / square) * square
+    trusted = design.sums.noise.variance * square / N_OPTIN**2
+    said = SimpleNamespace(estimate=found.means[0].estimate, agreement=found.agreements[0].p_value)
+    return said, (N_OPTIN + N_CLIENTS, N_OPTIN / (N_OPTIN + N_CLIENTS), trusted, noise)
 
 
 def test_a_known_variance_is_in_the_units_of_the_column(tmp_path):
@@ -117,17 +118,17 @@ def test_agreement_takes_an_ample_variance_and_no_more(tmp_path):
 
 
 def test_measurements_of_different_keys_are_not_put_together(tmp_path):
-    parameters = request_for(tmp_path / "log").measurement_parameters()
-    tables = measured(MeanLaws(parameters).reports.law)
+    design = request_for(tmp_path / "log").parameters().design
+    tables = measured(design.reports.law)
     for group, table in tables.items():
         other = pa.Table.from_pylist([{**table.to_pylist()[0], "key": "another"}])
         with pytest.raises(HybridDPError, match="not about the same keys"):
-            estimate_means(parameters, {**tables, group: other})
+            estimate_means(design, by_key({**tables, group: other}))
 
 
 def test_keys_of_nobody_are_not_published(tmp_path):
-    parameters = request_for(tmp_path / "log").measurement_parameters()
-    tables = measured(MeanLaws(parameters).reports.law)
+    design = request_for(tmp_path / "log").parameters().design
+    tables = measured(design.reports.law)
     nobody = {
         SUMS: {"n_people": 0}, SQUARES: {"n_pairs": 0}, NUMBERS: {"n_reports": 0},
     }  # fmt: skip
@@ -137,18 +138,19 @@ def test_keys_of_nobody_are_not_published(tmp_path):
         )
         for group, table in tables.items()
     }
-    assert [found.key for found in estimate_means(parameters, both)] == ["all"]
+    assert [found.key for found in estimate_means(design, by_key(both)).means] == ["all"]
 
 
-def mean_of(key: str, value: float, p_value: float | None) -> KeyMean:
-    return KeyMean(key, 1, 1, MeanEstimate(value, 0.5, 1.0, value - 1, value + 1), p_value)
+def mean_of(key: str, value: float) -> KeyMean:
+    return KeyMean(key, 1, 1, MeanEstimate(value, 0.5, 1.0, value - 1, value + 1))
 
 
 def test_rows_are_in_the_order_of_keys_and_the_least_likely_key_counts_for_all():
-    means = [mean_of("b", 1.0, 0.04), mean_of("a", 2.0, 0.5), mean_of("c", 0.5, None)]
+    means = [mean_of("b", 1.0), mean_of("a", 2.0), mean_of("c", 0.5)]
     assert build_table(means, 2)["key"].to_pylist() == ["a", "b", "c"]
-    assert cross_check(means) == {"compared": 2, "p_value": "0.08"}
-    assert cross_check(means[2:]) == {"compared": 0, "p_value": None}
+    found = [KeyAgreement("b", 0.04), KeyAgreement("a", 0.5), KeyAgreement("c", None)]
+    assert describe_check(found) == {"compared": 2, "p_value": "0.08"}
+    assert describe_check(found[2:]) == {"compared": 0, "p_value": None}
 
 
 @pytest.fixture

@@ -3,12 +3,12 @@
 import json
 from fractions import Fraction
 
-import tasks.products.mean.guarantee
+import hybriddp.mean.design
 from hybriddp.mean.amplification import Certified
 from hybriddp.noise.gaussian import DiscreteGaussian, gaussian_delta
-from tasks.products.mean.estimates import MeanLaws, ballot_of
-from tasks.products.mean.guarantee import second_guarantee
 from tasks.products.mean.label import write_label
+from tasks.products.mean.processing import parameters_of
+from tasks.products.mean.tables import second_guarantee
 
 
 def read(run):
@@ -45,10 +45,10 @@ def test_label_of_one_number_states_both_and_the_second_never_replaces_the_first
 
 def test_second_guarantee_is_that_of_the_votes_that_are_counted(one_number):
     """By the continuous formula, from the noises that were drawn: within a thousandth."""
-    parameters = one_number.reservation.parameters
+    design = parameters_of(one_number).design
     n_optin, n_clients = (one_number.group_size(group) for group in ("sums", "numbers"))
-    ballot = ballot_of(MeanLaws(parameters), n_optin, n_clients)
-    stated = second_guarantee(parameters, [(n_optin, n_clients)])
+    ballot = design.ballot(n_optin, n_clients)
+    stated = second_guarantee(design, [(n_optin, n_clients)])
     for row in stated:
         n_honest = n_clients - -(-n_clients * Fraction(row["coalition"]) // 1)
         variance = (
@@ -70,17 +70,17 @@ def test_coalitions_are_not_smaller_than_stated(one_number, monkeypatch):
     """Half of seven clients are four, and a coalition may be in one key as a whole."""
     asked = []
     monkeypatch.setattr(
-        tasks.products.mean.guarantee,
+        hybriddp.mean.design,
         "_proved",
         lambda ballot, budget, n: asked.append(n) or Certified(budget, Fraction(1, 3), Fraction(1)),
     )
-    parameters = one_number.reservation.parameters
-    stated = second_guarantee(parameters, [(5, 7)])
+    design = parameters_of(one_number).design
+    stated = second_guarantee(design, [(5, 7)])
     assert asked == [0, 1, 4]
     assert {row["epsilon_optin"] for row in stated} == {"0.3334"}  # never rounded down
     asked.clear()
     # Of 107 clients 54 are half: all seven of the small key may be among them.
-    stated = second_guarantee(parameters, [(5, 7), (5, 100)])
+    stated = second_guarantee(design, [(5, 7), (5, 100)])
     assert asked == [0, 0, 6, 11, 6, 54]
     assert [row["epsilon_optin"] for row in stated] == ["0.3334", "4.0000", "4.0000"]
 
@@ -95,9 +95,9 @@ def test_label_says_limits_as_they_are_and_who_read_membership_off_the_log(usual
 
 
 def test_worst_key_decides(one_number):
-    parameters = one_number.reservation.parameters
-    both = second_guarantee(parameters, [(100, 1000), (5, 50)])
-    each = [second_guarantee(parameters, [sizes]) for sizes in ((100, 1000), (5, 50))]
+    design = parameters_of(one_number).design
+    both = second_guarantee(design, [(100, 1000), (5, 50)])
+    each = [second_guarantee(design, [sizes]) for sizes in ((100, 1000), (5, 50))]
     for name in ("epsilon_optin", "epsilon_clients"):
         worst = [max(rows[name] for rows in of_each) for of_each in zip(*each, strict=True)]
         assert both[0][name] == worst[0]  # nobody shares anything

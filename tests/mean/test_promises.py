@@ -3,17 +3,18 @@
 import shutil
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pytest
 from pydantic import ValidationError
 
+from hybriddp.mean.estimation import estimate_means
 from tasks.gates.quality import GateRefused
 from tasks.products.mean import NUMBERS, SUMS
 from tasks.products.mean.draws import MeanRun
-from tasks.products.mean.estimates import estimate_means
-from tasks.products.mean.guarantee import second_guarantee
 from tasks.products.mean.request import MECHANISM_VERSION
-from tasks.products.mean.steps import show_noise
+from tasks.products.mean.steps import ESTIMATION, show_noise
+from tasks.products.mean.tables import by_key, second_guarantee
 from tests.homes import new_home
 from tests.mean.support import request_for, reserve_mean, usual_people, write_roster
 from tests.release.support import spent_by_account
@@ -41,16 +42,16 @@ def test_a_group_alone_has_all_the_weight_and_is_compared_with_nobody(
             | {f"power_{power}": np.zeros(1) for power in (1, 2, 3, 4)}
         ),
     }
-    [found] = estimate_means(request.measurement_parameters(), measured)
+    [found], [agreed] = estimate_means(request.parameters().design, by_key(measured))
     assert found.estimate.value == pytest.approx(5.0)  # the middle of the grid
     assert found.estimate.weight == weight
-    assert found.agreement is None
+    assert agreed.p_value is None
 
 
 def test_gaussian_noise_alone_makes_no_second_guarantee(log):
     """Both means go into weight and cross-check, so more than one number is published."""
     request = request_for(log, noise="gaussian", report="gaussian")
-    assert second_guarantee(request.measurement_parameters(), [(300, 600)]) is None
+    assert second_guarantee(request.parameters().design, [(300, 600)]) is None
 
 
 @pytest.mark.parametrize("report", ["mixed", "bit", "window", "laplace"])
@@ -75,3 +76,18 @@ def test_files_that_are_too_large_are_not_published(usual):
 
 def test_another_mechanism_makes_another_release(log):
     assert request_for(log).measurement_parameters()["mechanism_version"] == MECHANISM_VERSION
+
+
+def test_no_step_writes_or_shows_a_groups_own_mean_of_one_number(one_number):
+    """Where both groups have people, only the votes of all are counted."""
+    groups = pl.read_parquet(one_number.folder / "derived" / "group_means.parquet")
+    own = [name for name in groups.columns if name.startswith(("optin_", "client_"))]
+    own.remove("optin_people")
+    assert len(own) == 6
+    assert groups.select(own).null_count().row(0) == (1,) * 6
+    assert groups["votes"].null_count() == 0
+    agreement = pl.read_parquet(one_number.folder / "derived" / "agreement.parquet")
+    assert agreement["p_value"].to_list() == [None]
+    shown = [part for step in ESTIMATION for part in step.show(one_number, step.work(one_number))]
+    assert [part.key for part in shown] == ["blended-means", "cross-check"]
+    assert "was not compared" in shown[1].text

@@ -8,11 +8,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from hybriddp.mean.estimation import estimate_means
 from tasks.ledger.rules import Kind
 from tasks.products.mean import NUMBERS, SUMS
 from tasks.products.mean.draws import identify
-from tasks.products.mean.estimates import MeanLaws, ballot_of, estimate_means
-from tasks.products.mean.product import build_table
+from tasks.products.mean.processing import parameters_of
+from tasks.products.mean.tables import build_table, by_key
 from tasks.publish.shelf import read_rows
 from tasks.release.reprocess import ReprocessRequest, run_reprocess
 from tasks.release.walk import run_release
@@ -120,10 +121,13 @@ def test_a_group_that_nobody_is_in_leaves_the_mean_to_the_other(root, log, gates
 
 def test_one_number_is_all_that_a_release_shows_of_both_groups(one_number):
     """Sums that differ, but not in the noisy sum of votes, give the same bytes."""
-    parameters, measured = one_number.reservation.parameters, measurements_of(one_number)
+    design, measured = parameters_of(one_number).design, measurements_of(one_number)
     [sums], [reports] = measured[SUMS].to_pylist(), measured[NUMBERS].to_pylist()
-    ballot = ballot_of(MeanLaws(parameters), sums["n_people"], reports["n_reports"])
+    ballot = design.ballot(sums["n_people"], reports["n_reports"])
     assert ballot.votes > 1
+
+    def table_of(tables: dict[str, pa.Table]) -> pa.Table:
+        return build_table(estimate_means(design, by_key(tables)).means, 12)
 
     def published(moved: int, spread: float) -> pa.Table:
         other = {
@@ -133,13 +137,14 @@ def test_one_number_is_all_that_a_release_shows_of_both_groups(one_number):
                  | {f"power_{power}": reports[f"power_{power}"] * spread for power in (2, 3, 4)}]
             ),
         }  # fmt: skip
-        return build_table(estimate_means(parameters, other), 12)
+        return table_of(other)
 
     assert published(12_345, 1.5).equals(published(0, 1.0))
     # How far the groups are apart would show more.
-    assert [found.agreement for found in estimate_means(parameters, measured)] == [None]
+    found = estimate_means(design, by_key(measured))
+    assert [of.p_value for of in found.agreements] == [None]
     unlike = {**measured, SUMS: pa.Table.from_pylist([{**sums, "noisy_sum": 0}])}
-    assert not build_table(estimate_means(parameters, unlike), 12).equals(published(0, 1.0))
+    assert not table_of(unlike).equals(published(0, 1.0))
 
 
 def test_published_hashes_do_not_give_measurements_away(one_number):

@@ -7,14 +7,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+import polars.selectors as cs
 import pytest
 from typer.testing import CliRunner
 
 from flows.cli.main import app
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.rules import Kind
+from tasks.measured.derived import write_derived
 from tasks.products.registry import PRODUCTS, product_of
 from tasks.release.refusals import BudgetRefused
+from tasks.release.reprocess import ReprocessRequest, run_reprocess
 from tasks.release.run import LogRun
 from tasks.release.walk import run_release
 from tasks.verify.checks import VerificationFailed
@@ -171,6 +175,78 @@ def test_nobody_of_the_log_is_named_in_public(run):
     for name, data in files_below(run.home.public).items():
         assert not any(account in data for account in accounts), name
         assert not any(str(run.request.log) in part for part in (name, data.decode("latin-1")))
+
+
+def test_every_estimating_step_writes_a_file_and_reprocessing_makes_it_again(
+    run, folder, monkeypatch
+):
+    waive_gates(monkeypatch.setattr)
+    derived = run.folder / "derived"
+    before, published = files_below(derived), files_below(folder)
+    written = _written_by_steps(run)
+    assert written, "what is published must have been written by a step"
+    assert all(names for names in written.values()), "each step has a file of its own"
+    assert {f"{name}.parquet" for names in written.values() for name in names} <= set(before)
+    shutil.rmtree(derived)
+    assert run_reprocess(ReprocessRequest(release_id=run.release_id), run.home) == folder
+    again = files_below(derived)
+    assert again == {name: before[name] for name in again}
+    assert set(again) >= {f"{name}.keyed" for names in written.values() for name in names}
+    assert files_below(folder) == published
+
+
+def test_what_the_estimating_steps_wrote_is_published(run):
+    """Whatever one of them had written instead, those after it and the tables would follow."""
+    usual, steps = _proposed(run), run.product.working.ESTIMATION
+    for place, (title, names) in enumerate(_written_by_steps(run).items()):
+        for name in names:
+            write_derived(run, name, _changed(pl.read_parquet(_derived(run, name))))
+        for step in steps[place + 1 :]:
+            step.work(run)
+        assert _proposed(run) != usual, title
+        for step in steps:
+            step.work(run)
+        assert _proposed(run) == usual, title
+
+
+def test_a_file_that_no_step_wrote_is_not_published(run):
+    usual = _proposed(run)
+    names = [name for names in _written_by_steps(run).values() for name in names]
+    for name in names:
+        path = _derived(run, name)
+        data, forged = path.read_bytes(), _changed(pl.read_parquet(path))
+        forged.write_parquet(path)
+        assert _proposed(run) == usual, name
+        path.write_bytes(b"junk")
+        assert _proposed(run) == usual, name
+        path.write_bytes(data)
+
+
+def _derived(run: LogRun, name: str) -> Path:
+    return run.folder / "derived" / f"{name}.parquet"
+
+
+def _proposed(run: LogRun) -> tuple[dict[str, bytes], Any]:
+    """Return what would be published now."""
+    made = run.product.propose(run, run.request.settings)
+    return made.files, made.facts
+
+
+def _changed(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the same rows with other numbers: measures if there are any, else counts."""
+    is_measured = pl.Float64 in frame.dtypes
+    return frame.with_columns(cs.float() * 1e-3 if is_measured else cs.integer() + 1)
+
+
+def _written_by_steps(run: LogRun) -> dict[str, list[str]]:
+    """Return the files of each estimating step, by its title; all of them are written again."""
+    shutil.rmtree(run.folder / "derived")
+    written, there = {}, set[str]()
+    for step in run.product.working.ESTIMATION:
+        step.work(run)
+        now = {path.stem for path in (run.folder / "derived").glob("*.parquet")}
+        written[step.title], there = sorted(now - there), now
+    return written
 
 
 @pytest.mark.slow

@@ -107,9 +107,9 @@ def test_a_log_without_times_counts_whole_and_its_label_says_so(home, root, prod
     assert len(members) == 20
     _, _, form, usual = PRODUCTS[product]
     request = form(log=log, epoch="2026-W46", columns=columns, **(usual | kinds))
-    (said,) = epoch_promise(request.measurement_parameters())
+    (said,) = epoch_promise(request.parameters())
     assert "nobody checked that its rows belong to this epoch" in said
-    timed = form(log=log, epoch="2026-W46", **(usual | kinds)).measurement_parameters()
+    timed = form(log=log, epoch="2026-W46", **(usual | kinds)).parameters()
     assert "Only rows whose time lies in this epoch" in epoch_promise(timed)[0]
     assert "being in the log of this epoch is not protected" in membership_limits(timed)[0]
 
@@ -118,9 +118,9 @@ def test_a_log_without_times_counts_whole_and_its_label_says_so(home, root, prod
 def test_opting_in_by_a_column_is_said_to_show_in_the_sizes_of_groups(product):
     _, _, form, usual = PRODUCTS[product]
     asked = usual | {"log": "log.tsv", "epoch": "2026-W46"}
-    by_column = form(columns={"optin": "in"}, **asked).measurement_parameters()
+    by_column = form(columns={"optin": "in"}, **asked).parameters()
     assert "depend on what people's rows say" in " ".join(membership_limits(by_column))
-    by_roster = form(roster="roster.csv", **asked).measurement_parameters()
+    by_roster = form(roster="roster.csv", **asked).parameters()
     assert membership_limits(by_roster) == []
 
 

@@ -273,7 +273,8 @@ def published(tmp_path_factory) -> Path:
             "strategy": "high-utility", "epsilon": "4", "delta": "1/100000", "max_head_size": 50,
             "headlist_user_fraction": "19/20", "query_budget_fraction": "17/20",
             "max_records_optin": 1, "max_records_client": 1, "client_report": "one-stage",
-            "rotation": 2,
+            "rotation": 2, "optin": "column", "clients": "simulate",
+            "mechanism_version": "blender-high-utility-1",
         },
         "guarantees": {"S": {"people": 9_500}, "T": {"people": 500}, "C": {"people": 190_000}},
         "files": {

@@ -43,6 +43,9 @@ def test_no_column_can_write_a_label_of_its_own():
         "parameters": {
             "column": "x\n\n**Over a lifetime** nobody pays", "by": None, "upper": "1",
             "per_person": "sum", "optin": "roster", "clients": "simulate", "weight": "privacy",
+            "strategy": "mean", "epsilon": "1", "delta": "0", "grid": 65_536, "rotation": 1,
+            "noise": "laplace", "report": "mixed", "variance_share": "0", "known_sd": None,
+            "one_number": False, "mechanism_version": "mean-1",
         },
         "guarantees": {
             group: {"role": "r", "trusts": "t", "neighbours": "n", "people": 1,

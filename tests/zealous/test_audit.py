@@ -16,7 +16,7 @@ from scipy import stats
 from hybriddp.params import Budget
 from hybriddp.zealous.events import INDISTINGUISHABLE, PROBABILISTIC
 from hybriddp.zealous.mechanism import ZealousMechanism
-from tasks.products.histograms.draws import mechanism_for
+from tasks.products.histograms.estimation.tables import mechanism_for
 from tests.stats import ALPHA
 from tests.zealous.support import request_for
 
@@ -87,7 +87,7 @@ def mechanisms_of(**settings):
         }
         for kind, price in request.prices().items()
     }
-    parameters = request.measurement_parameters()
+    parameters = request.parameters()
     return [mechanism_for(parameters, groups, kind) for kind in request.kinds]
 
 

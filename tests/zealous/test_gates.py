@@ -12,7 +12,7 @@ from tasks.gates.quality import GateRefused
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.rules import Kind
 from tasks.products.histograms.draws import identify
-from tasks.products.histograms.product import judged_facts, schema_of
+from tasks.products.histograms.estimation.tables import judged_facts, schema_of
 from tasks.products.histograms.request import HistogramSettings, ZealousRequest
 from tasks.release.reprocess import ReprocessRequest, run_reprocess
 from tasks.release.walk import run_release

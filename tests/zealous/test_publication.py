@@ -16,7 +16,7 @@ from tasks.ledger.payloads import Publication
 from tasks.ledger.rules import Kind
 from tasks.measured.stored import load_measurement
 from tasks.products.histograms.draws import identify, mechanism_of
-from tasks.products.histograms.product import build_table
+from tasks.products.histograms.estimation.tables import build_table, rank_items
 from tasks.publish.publication import publication_files
 from tasks.publish.shelf import newest_folder
 from tasks.publish.withdraw import withdraw
@@ -128,7 +128,8 @@ def test_a_table_does_not_depend_on_the_order_of_its_measurement(items, data):
     def build(rows):
         columns = zip(schema.names, map(list, zip(*rows, strict=True)), strict=False)
         empty = {name: [] for name in schema.names}
-        return build_table("pairs", pa.table(empty | dict(columns), schema=schema), queries)
+        measured = pa.table(empty | dict(columns), schema=schema)
+        return build_table("pairs", rank_items("pairs", measured), queries)
 
     made = build(items)
     assert made.equals(build(other))

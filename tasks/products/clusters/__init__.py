@@ -1,8 +1,10 @@
 """The clusters that people's points form, by hybrid k-means."""
 
+from typing import Final
+
 from tasks.products.product import Group, Product
 
-KMEANS = "kmeans"
+KMEANS: Final = "kmeans"
 # Opt-in people's points, and what clients answer about theirs.
 POINTS, ANSWERS = "points", "answers"
 

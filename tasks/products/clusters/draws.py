@@ -10,8 +10,9 @@ from hybriddp.arrays import IntArray
 from hybriddp.kmeans.tables import GroupTables
 from tasks.measured.drawing import draw_together
 from tasks.products.clusters import ANSWERS, POINTS
-from tasks.products.clusters.estimates import first_centres_of, mechanism_of, table_of
+from tasks.products.clusters.processing import parameters_of
 from tasks.products.clusters.request import KMeansRequest
+from tasks.products.clusters.tables import table_of
 from tasks.products.numbers.log import NumbersRun, cohort_values, note_clamped
 from tasks.release.run import find_attempt
 from tasks.store.home import Home
@@ -34,8 +35,8 @@ def draw_clusters(run: KMeansRun) -> dict[str, pa.Table]:
 
     Neither group can be measured without the other's noisy tables, so both draws are one.
     """
-    parameters = run.reservation.parameters
-    mechanism, centres = mechanism_of(parameters), first_centres_of(parameters)
+    design = parameters_of(run).design
+    mechanism, centres = design.mechanism, design.first_centres
 
     def count() -> dict[str, IntArray]:
         return {group: _points(run, group) for group in (POINTS, ANSWERS)}

@@ -1,10 +1,10 @@
 """The privacy label of a release of clusters, in plain words, made from its manifest alone."""
 
 from collections.abc import Mapping
-from fractions import Fraction
 from typing import Any
 
 from tasks.products.clusters import CLUSTERS, POINTS
+from tasks.products.clusters.parameters import ClusterParameters
 from tasks.products.label import lifetime_promise, limits_of_the_promise
 from tasks.products.label_people import epoch_promise
 from tasks.products.numbers.label import RULES, membership, what_people_pay
@@ -13,15 +13,16 @@ from tasks.publish.showing import in_markdown
 
 def write_label(facts: Mapping[str, Any]) -> str:
     """Return the label as Markdown; `facts` is the manifest before its files are known."""
-    parameters, groups, noise = facts["parameters"], facts["guarantees"], facts["noise"]
+    parameters = ClusterParameters.read(facts["parameters"])
+    groups, noise = facts["guarantees"], facts["noise"]
     coordinates = "\n".join(
-        f"- {in_markdown(point['column'])}: {RULES[point['per_person']]}, 0 if there is none, "
-        f"between 0 and {float(Fraction(point['upper'])):g}"
-        for point in parameters["points"]
+        f"- {in_markdown(point.column)}: {RULES[point.per_person]}, 0 if there is none, "
+        f"between 0 and {float(point.upper):g}"
+        for point in parameters.points
     )
     sections = [
         f"# Privacy label: {facts['product']}, {facts['locale']}, {facts['epoch']}",
-        f"This release says which {parameters['n_clusters']} clusters people's points form. A "
+        f"This release says which {parameters.n_clusters} clusters people's points form. A "
         f"person's point is made of these numbers; what is outside counts as the limit:\n\n"
         f"{coordinates}",
         "| people | who saw their point | epsilon | delta |\n|---|---|---|---|\n"
@@ -32,7 +33,7 @@ def write_label(facts: Mapping[str, Any]) -> str:
         "**What the numbers mean.** Whatever one person's point had been instead, no release would "
         "have become more than e^epsilon times as likely, but for a chance of delta. The promise "
         f"compares {groups[POINTS]['neighbours']}. It covers everything that was measured in all "
-        f"{parameters['n_iterations']} iterations, also for those who saw the centres move.",
+        f"{parameters.n_iterations} iterations, also for those who saw the centres move.",
         membership(parameters),
         *epoch_promise(parameters),
         lifetime_promise(facts["cap"], "numbers and searches"),

@@ -1,19 +1,19 @@
 """What an operator asks of clusters: a point of numbers of each person, grouped by k-means."""
 
 from collections.abc import Mapping
-from typing import Any
+from fractions import Fraction
+from typing import Final
 
 from pydantic import Field, model_validator
 
 from hybriddp.params import MAX_EPSILON, Budget, exact
 from tasks.products.clusters import ANSWERS, KMEANS, POINTS
-from tasks.products.clusters.estimates import mechanism_of
-from tasks.products.clusters.prices import cluster_prices
+from tasks.products.clusters.parameters import ClusterParameters
 from tasks.products.numbers.request import NumbersRequest, PersonNumber
 from tasks.products.request import Form, Name, picked
 
 # Raise it whenever a mechanism's law or the meaning of a measurement changes.
-MECHANISM_VERSION = "kmeans-1"
+MECHANISM_VERSION: Final = "kmeans-1"
 
 
 class ClusterSettings(Form):
@@ -47,7 +47,7 @@ class KMeansRequest(NumbersRequest, ClusterSettings):
         columns = [number.column for number in self.points]
         if len(set(columns)) < len(columns):
             raise ValueError("points must name each column once")
-        mechanism_of(self.measurement_parameters())  # refuses what cannot be drawn
+        _ = self.parameters().design.mechanism  # refuses what cannot be drawn
         return self
 
     @property
@@ -62,7 +62,7 @@ class KMeansRequest(NumbersRequest, ClusterSettings):
 
     def prices(self) -> Mapping[str, Budget]:
         """Return what a member of each group pays: the same."""
-        return cluster_prices(self.measurement_parameters())
+        return self.parameters().prices
 
     @property
     def optin_groups(self) -> tuple[str, ...]:
@@ -74,20 +74,20 @@ class KMeansRequest(NumbersRequest, ClusterSettings):
         """The groups of a client."""
         return (ANSWERS,)
 
-    def measurement_parameters(self) -> dict[str, Any]:
-        """Return everything that decides what is measured, as exact text."""
-        return {
-            "strategy": KMEANS,
-            "mechanism_version": MECHANISM_VERSION,
-            "points": [number.parameters() for number in self.points],
-            "grid": self.points[0].grid.n_steps,
-            "n_clusters": self.n_clusters,
-            "n_iterations": self.n_iterations,
-            "debias": self.debias,
-            "epsilon": str(exact(self.epsilon, "epsilon")),
-            "delta": "0",
-            "optin": self.optin_source,
-            "rotation": self.rotation,
-            "times": self.times,
-            "clients": "simulate",
-        }
+    def parameters(self) -> ClusterParameters:
+        """Return everything that decides what is measured, exactly."""
+        return ClusterParameters(
+            strategy=KMEANS,
+            mechanism_version=MECHANISM_VERSION,
+            points=tuple(number.parameters() for number in self.points),
+            grid=self.points[0].grid.n_steps,
+            n_clusters=self.n_clusters,
+            n_iterations=self.n_iterations,
+            debias=self.debias,
+            epsilon=exact(self.epsilon, "epsilon"),
+            delta=Fraction(0),
+            optin=self.optin_source,
+            rotation=self.rotation,
+            times=self.times,
+            clients="simulate",
+        )

@@ -1,5 +1,6 @@
 """What a terminal shows of clusters."""
 
+from tasks.products.clusters.parameters import ClusterParameters
 from tasks.release.summary import Grid, Published, Summary, promise
 
 _SHOWN = 20
@@ -9,7 +10,7 @@ def summary(published: Published) -> Summary:
     """Show the clusters, and what was promised."""
     manifest = published.manifest
     decimals = manifest["decimals"]
-    names = [point["column"] for point in manifest["parameters"]["points"]]
+    names = ClusterParameters.read(manifest["parameters"]).columns
     centres: dict[int, list[str]] = {}
     for row in published.rows["centres"]:
         error = row["standard_error"]

@@ -6,43 +6,25 @@ from typing import Any
 import pyarrow as pa
 
 from hybriddp.errors import HybridDPError
+from hybriddp.kmeans.estimation import find_clusters
 from tasks.products.clusters import ANSWERS, POINTS
-from tasks.products.clusters.estimates import find_clusters
 from tasks.products.clusters.label import write_label
-from tasks.products.clusters.prices import cluster_prices
-from tasks.products.clusters.product import (
+from tasks.products.clusters.parameters import ClusterParameters
+from tasks.products.clusters.tables import (
     SCHEMAS,
     WORDS,
     build_tables,
     describe,
     judged_facts,
+    measured_from,
 )
 from tasks.products.files import files_of
-from tasks.products.numbers.label import RULES
 from tasks.verify.checks import VerificationFailed, require_prices
-from tasks.verify.form import (
-    Form,
-    exact_number,
-    fields,
-    keyed,
-    listed,
-    name,
-    named,
-    one_of,
-    short,
-    whole,
-)
+from tasks.verify.form import Form, keyed, name, short, whole
 from tasks.verify.manifest import Words
 
 FIELDS: dict[str, Form] = {"noise": keyed(name, short, 10), "decimals": whole(0, 12)}
-_POINT = fields({"column": named, "per_person": one_of(*RULES), "upper": exact_number})
-PARAMETERS: dict[str, Form] = {
-    "points": lambda points: listed(_POINT, 16)(points) and len(points) > 0,
-    "grid": whole(1, 2**20),
-    "n_clusters": whole(1, 100),
-    "n_iterations": whole(1, 50),
-    "debias": one_of(True, False),
-}
+PARAMETERS: dict[str, Form] = ClusterParameters.forms()
 
 
 def schemas(manifest: Mapping[str, Any]) -> dict[str, pa.Schema]:
@@ -52,15 +34,15 @@ def schemas(manifest: Mapping[str, Any]) -> dict[str, pa.Schema]:
 
 def groups(manifest: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the groups that have a measurement."""
-    return tuple(cluster_prices(manifest["parameters"]))
+    return tuple(ClusterParameters.read(manifest["parameters"]).prices)
 
 
 def check_promise(manifest: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> None:
     """See that parameters, guarantees, noise and rows say one thing."""
-    parameters = manifest["parameters"]
     try:
-        prices = cluster_prices(parameters)
-        described = describe(parameters)
+        parameters = ClusterParameters.read(manifest["parameters"])
+        prices = parameters.prices
+        described = describe(parameters.design)
         facts = judged_facts(parameters, tables, manifest["decimals"])
     except (HybridDPError, KeyError, TypeError, ValueError):
         raise VerificationFailed("parameters and guarantees are not those of clusters.") from None
@@ -85,13 +67,14 @@ def recomputed_files(
     manifest: Mapping[str, Any], tables: Mapping[str, pa.Table], measured: Mapping[str, pa.Table]
 ) -> dict[str, bytes]:
     """Walk from the first centres to the last ones again."""
-    parameters, decimals = manifest["parameters"], manifest["decimals"]
+    parameters = ClusterParameters.read(manifest["parameters"])
+    design, decimals = parameters.design, manifest["decimals"]
     # Every client answers once in each iteration, and counts for a whole grid.
-    answers = parameters["n_iterations"] * parameters["grid"]
+    answers = parameters.n_iterations * parameters.grid
     if sum(measured[ANSWERS]["count"].to_pylist()) != answers * _people(manifest, ANSWERS):
         raise VerificationFailed("the guarantees speak of other clients than have answered.")
-    found = find_clusters(parameters, measured, _people(manifest, POINTS))
-    return files_of(build_tables(parameters, found, decimals), decimals)
+    found = find_clusters(design, measured_from(design, measured, _people(manifest, POINTS)))
+    return files_of(build_tables(parameters.columns, found, decimals), decimals)
 
 
 def _people(manifest: Mapping[str, Any], group: str) -> int:

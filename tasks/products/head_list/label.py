@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from hybriddp.params import BlenderParams
 from tasks.budget.policy import DELTA_UNITS, EPSILON_UNITS
 from tasks.products.head_list import CLIENTS, HEAD_LIST, HEADLIST, HISTOGRAM
+from tasks.products.head_list.parameters import HeadListParameters
 from tasks.products.label import lifetime_promise, limits_of_the_promise, number_of
 from tasks.products.label_people import epoch_promise, membership_limits
 from tasks.verify.manifest import Words, words_of
@@ -21,9 +21,9 @@ _TRUSTS = {
 _ROLES = {HEADLIST: "found the list", HISTOGRAM: "measured it", CLIENTS: "reported on it"}
 
 
-def write_label(facts: Mapping[str, Any], params: BlenderParams) -> str:
+def write_label(facts: Mapping[str, Any]) -> str:
     """Return the label as Markdown; `facts` is the manifest before its files are known."""
-    groups = facts["guarantees"]
+    parameters, groups = HeadListParameters.read(facts["parameters"]), facts["guarantees"]
     rows = "\n".join(
         f"| {terms['people']:,} people, who {terms['role']} | {terms['trusts']} | "
         f"{number_of(terms['epsilon_nano'], EPSILON_UNITS)} | "
@@ -40,14 +40,14 @@ def write_label(facts: Mapping[str, Any], params: BlenderParams) -> str:
         "**What the numbers mean.** Whatever one person had searched for instead, no list would "
         "have become more than e^epsilon times as likely, but for a chance of delta. The promise "
         f"compares {facts['guarantees']['S']['neighbours']}.",
-        _membership(facts["parameters"]),
-        *epoch_promise(facts["parameters"]),
+        _membership(parameters),
+        *epoch_promise(parameters),
         lifetime_promise(facts["cap"]),
         limits_of_the_promise("what a person searched for", "search"),
         f"**Intervals** are {facts['interval_method']}; they cover the probability in the whole "
         "population, one at a time, and ranks among the listed likewise.",
         _agreement(facts["cross_check"]),
-        *(f"**Note.** {note}" for note in params.notes),
+        *(f"**Note.** {note}" for note in parameters.params.notes),
     ]
     return "\n\n".join(sections) + "\n"
 
@@ -60,9 +60,9 @@ def _agreement(check: Mapping[str, Any]) -> str:
     )
 
 
-def _membership(parameters: Mapping[str, Any]) -> str:
+def _membership(parameters: HeadListParameters) -> str:
     sentences = membership_limits(parameters)
-    if parameters["clients"] == "simulate":
+    if parameters.is_simulated:
         sentences.append(
             "The clients were simulated: their searches were in the curator's log, and they "
             "trusted the curator to run the program that their devices would have run."
@@ -74,7 +74,7 @@ def _membership(parameters: Mapping[str, Any]) -> str:
             "curator's cap as spent; this rests on the device software, and on people who tell "
             "their device before they opt in."
         )
-        if parameters["optin"] == "everybody in the log":
+        if parameters.optin == "everybody in the log":
             sentences.append("Everybody in the log opted in, as the curator states.")
     return "**Who took part.** " + " ".join(sentences)
 
@@ -89,8 +89,8 @@ def describe_check(check: "CrossCheck") -> dict[str, Any]:
     }
 
 
-def head_list_words(parameters: Mapping[str, Any]) -> Words:
+def head_list_words(parameters: HeadListParameters) -> Words:
     """Return what is said of each group of a head list."""
-    simulated = parameters["clients"] == "simulate"
-    trusts = _TRUSTS | ({CLIENTS: "the curator (simulated)"} if simulated else {})
+    is_simulated = parameters.is_simulated
+    trusts = _TRUSTS | ({CLIENTS: "the curator (simulated)"} if is_simulated else {})
     return words_of(_ROLES, trusts)

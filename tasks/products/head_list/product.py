@@ -19,7 +19,7 @@ from tasks.products.head_list.estimation.tables import build_tables
 from tasks.products.head_list.label import describe_check, head_list_words
 from tasks.products.head_list.measuring.left_out import digest_of
 from tasks.products.head_list.request import PublishSettings
-from tasks.products.head_list.run import params_of
+from tasks.products.head_list.run import parameters_of
 from tasks.release.run import Release
 from tasks.verify.manifest import guarantees_of
 
@@ -45,13 +45,13 @@ def make(
     """Build the tables from what the steps estimated, and say what is in them."""
     listing, levels, check = estimated(release)
     tables = build_tables(listing, levels, settings["decimals"], hidden)
-    reserved = release.reservation
-    guarantees = guarantees_of(reserved.groups, head_list_words(reserved.parameters))
+    parameters = parameters_of(release)
+    guarantees = guarantees_of(release.reservation.groups, head_list_words(parameters))
     reports = load_measurement(release, CLIENTS)
-    guarantees[CLIENTS]["people"] = count_clients(reports, listing, params_of(release))
+    guarantees[CLIENTS]["people"] = count_clients(reports, listing, parameters.params)
     facts = {
         "guarantees": guarantees,
-        "interval_method": strategy_of(params_of(release)).INTERVAL_METHOD,
+        "interval_method": strategy_of(parameters.params).INTERVAL_METHOD,
         "cross_check": describe_check(check),
         "decimals": tables.decimals,
         "masses": tables.masses,

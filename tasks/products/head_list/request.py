@@ -17,12 +17,21 @@ from hybriddp.params import (
     exact,
 )
 from tasks.products.head_list import CLIENTS
-from tasks.products.head_list.prices import prices_of
+from tasks.products.head_list.parameters import (
+    ClientReport,
+    Clients,
+    HeadListParameters,
+    MechanismVersion,
+    prices_of,
+)
 from tasks.products.request import Form, SearchRequest, Share, picked
 
 # Raise one whenever a mechanism's law or the meaning of a measurement changes: releases made by
 # different versions must not share an id.
-MECHANISM_VERSIONS = {PAPER: "blender-paper-1", HIGH_UTILITY: "blender-high-utility-1"}
+MECHANISM_VERSIONS: dict[str, MechanismVersion] = {
+    PAPER: "blender-paper-1",
+    HIGH_UTILITY: "blender-high-utility-1",
+}
 
 EVERYBODY = "everybody in the log"
 _OPTIN_FRACTION = 0.05
@@ -63,7 +72,7 @@ class ReleaseRequest(SearchRequest, PublishSettings):
     max_records_optin: Annotated[int, Field(ge=1, le=MAX_RECORDS_OPTIN)] | None = Field(
         None, description="Records of an opt-in person, weighed as one; 5, or 1 with paper."
     )
-    client_report: Literal["one-stage", "two-stage", "two-stage-exact"] | None = Field(
+    client_report: ClientReport | None = Field(
         None, description="How clients report; one-stage, or two-stage with paper."
     )
     query_budget_fraction: Share = Field(
@@ -76,7 +85,7 @@ class ReleaseRequest(SearchRequest, PublishSettings):
     everybody_opted_in: bool = Field(
         False, description="With devices: everybody in the log opted in, and nobody else is in it."
     )
-    clients: Literal["simulate", "reports"] = Field(
+    clients: Clients = Field(
         "simulate", description="Simulate clients from the log, or take reports of real devices."
     )
     reports: Path | None = Field(None, description="Reports that devices sent: file or folder.")
@@ -126,29 +135,30 @@ class ReleaseRequest(SearchRequest, PublishSettings):
             client_report=self.client_report,
         )
 
-    def measurement_parameters(self) -> dict[str, Any]:
-        """Return everything that decides what is measured, as exact text."""
+    def parameters(self) -> HeadListParameters:
+        """Return everything that decides what is measured, exactly."""
         params = self.params()
         # Strategy `paper` leaves no choice there, and its releases keep the ids that they had.
-        choices = {
+        choices: dict[str, Any] = {
             "max_records_optin": params.max_records_optin,
             "client_report": params.client_report,
         }
-        return (choices if params.strategy == HIGH_UTILITY else {}) | {
-            "strategy": params.strategy,
-            "mechanism_version": MECHANISM_VERSIONS[params.strategy],
-            "normalisation": NORMALISATION,
-            "epsilon": str(params.budget.epsilon),
-            "delta": str(params.budget.delta),
-            "max_head_size": params.max_head_size,
-            "headlist_user_fraction": str(params.headlist_user_fraction),
-            "query_budget_fraction": str(params.query_budget_fraction),
-            "max_records_client": params.max_records_client,
-            "optin": self.optin_source,
-            "rotation": self.rotation,
-            "times": self.times,
-            "clients": self.clients,
-        }
+        return HeadListParameters(
+            **(choices if params.strategy == HIGH_UTILITY else {}),
+            strategy=self.strategy,
+            mechanism_version=MECHANISM_VERSIONS[params.strategy],
+            normalisation=NORMALISATION,
+            epsilon=params.budget.epsilon,
+            delta=params.budget.delta,
+            max_head_size=params.max_head_size,
+            headlist_user_fraction=params.headlist_user_fraction,
+            query_budget_fraction=params.query_budget_fraction,
+            max_records_client=params.max_records_client,
+            optin=self.optin_source,
+            rotation=self.rotation,
+            times=self.times,
+            clients=self.clients,
+        )
 
     def prices(self) -> Mapping[str, Budget]:
         """Return what a member of each group pays; a person is in one group only."""

@@ -5,16 +5,21 @@ from dataclasses import dataclass
 from hybriddp.params import BlenderParams
 from tasks.ledger.rules import Kind
 from tasks.products.head_list import CLIENTS
-from tasks.products.head_list.prices import read_params
+from tasks.products.head_list.parameters import HeadListParameters
 from tasks.products.head_list.request import ReleaseRequest
 from tasks.release.refusals import BadInput
 from tasks.release.run import Release, SearchRun, find_attempt
 from tasks.store.home import Home
 
 
+def parameters_of(release: Release) -> HeadListParameters:
+    """Return everything that was reserved to decide what is measured."""
+    return HeadListParameters.read(release.reservation.parameters)
+
+
 def params_of(release: Release) -> BlenderParams:
-    """Return the exact parameters that were reserved."""
-    return read_params(release.reservation.parameters)
+    """Return the exact parameters of the mechanisms that were reserved."""
+    return parameters_of(release).params
 
 
 @dataclass(frozen=True)

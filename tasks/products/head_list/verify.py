@@ -9,10 +9,10 @@ from tasks.products.head_list import HEADLIST
 from tasks.products.head_list.estimation.columns import HEAD_LIST, TRENDS
 from tasks.products.head_list.label import head_list_words, write_label
 from tasks.products.head_list.measuring.left_out_file import LISTED, without
-from tasks.products.head_list.prices import groups_of, prices_of, read_params
+from tasks.products.head_list.parameters import HeadListParameters, groups_of, prices_of
 from tasks.store.reading import is_text
 from tasks.verify.checks import require_prices
-from tasks.verify.form import Form, exact_number, fields, keyed, number, one_of, short, size, whole
+from tasks.verify.form import Form, fields, keyed, number, short, size, whole
 from tasks.verify.manifest import Words
 
 FIELDS: dict[str, Form] = {
@@ -30,13 +30,7 @@ FIELDS: dict[str, Form] = {
     ),
     "blocked_queries": size,
 }
-PARAMETERS: dict[str, Form] = {
-    "max_head_size": whole(1, 10_000),
-    "headlist_user_fraction": exact_number,
-    "query_budget_fraction": exact_number,
-    "max_records_client": whole(1, 1_000),
-    "clients": one_of("simulate", "reports"),
-}
+PARAMETERS: dict[str, Form] = HeadListParameters.forms()
 
 
 def schemas(manifest: Mapping[str, Any]) -> dict[str, pa.Schema]:
@@ -46,23 +40,23 @@ def schemas(manifest: Mapping[str, Any]) -> dict[str, pa.Schema]:
 
 def groups(manifest: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the groups whose measurements the list was made from."""
-    return groups_of(read_params(manifest["parameters"]))
+    return groups_of(HeadListParameters.read(manifest["parameters"]).params)
 
 
 def check_promise(manifest: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> None:
     """See that the guarantees are what the parameters cost."""
-    require_prices(manifest, prices_of(read_params(manifest["parameters"])))
+    require_prices(manifest, prices_of(HeadListParameters.read(manifest["parameters"]).params))
 
 
 def words(manifest: Mapping[str, Any]) -> Words:
     """Return what is said of each group."""
-    said = head_list_words(manifest["parameters"])
+    said = head_list_words(HeadListParameters.read(manifest["parameters"]))
     return {group: said[group] for group in groups(manifest)}
 
 
 def label(manifest: Mapping[str, Any]) -> str:
     """Write the label again."""
-    return write_label(manifest, read_params(manifest["parameters"]))
+    return write_label(manifest)
 
 
 def decided(

@@ -1,9 +1,11 @@
 """Histograms of keywords, queries, pairs and clicks, by ZEALOUS."""
 
+from typing import Final
+
 from hybriddp.zealous.item_kinds import ITEM_KINDS
 from tasks.products.product import Group, Product
 
-ZEALOUS = "zealous"
+ZEALOUS: Final = "zealous"
 
 HISTOGRAMS = Product.in_room(
     __name__,

@@ -11,7 +11,8 @@ from tasks.log.engine import DuckDBEngine, Engine, open_warehouse
 from tasks.log.normalisation import with_normal_queries, with_normal_urls
 from tasks.measured.drawing import draw_once
 from tasks.products.histograms.contributions import pick_items
-from tasks.products.histograms.product import mechanism_for
+from tasks.products.histograms.estimation.processing import parameters_of
+from tasks.products.histograms.estimation.tables import mechanism_for
 from tasks.products.histograms.request import ZealousRequest
 from tasks.release.run import Release, SearchRun, find_attempt
 from tasks.store.home import Home
@@ -74,7 +75,7 @@ def number_texts(engine: Engine) -> None:
 
 def mechanism_of(release: Release, kind: str) -> ZealousMechanism:
     """Return the mechanism of one histogram, as it was reserved."""
-    return mechanism_for(release.reservation.parameters, release.reservation.groups, kind)
+    return mechanism_for(parameters_of(release), release.reservation.groups, kind)
 
 
 def draw_histogram(run: ZealousRun, kind: str) -> pa.Table:

@@ -5,6 +5,7 @@ from typing import Any
 
 from hybriddp.zealous.events import PROBABILISTIC
 from tasks.budget.policy import DELTA_UNITS, EPSILON_UNITS
+from tasks.products.histograms.parameters import ZealousParameters
 from tasks.products.label import lifetime_promise, limits_of_the_promise, number_of
 from tasks.products.label_people import epoch_promise, membership_limits
 
@@ -22,8 +23,8 @@ _MEANINGS = {
 
 def write_label(facts: Mapping[str, Any]) -> str:
     """Return the label as Markdown; `facts` is the manifest before its files are known."""
-    parameters, groups = facts["parameters"], facts["guarantees"]
-    kinds = parameters["histograms"]
+    parameters, groups = ZealousParameters.read(facts["parameters"]), facts["guarantees"]
+    kinds = parameters.histograms
     people = groups[kinds[0]]["people"]
     epsilon, delta = (
         sum(groups[kind][name] for kind in kinds) for name in ("epsilon_nano", "delta_atto")
@@ -35,7 +36,7 @@ def write_label(facts: Mapping[str, Any]) -> str:
         f"{number_of(groups[kind]['delta_atto'], DELTA_UNITS)} |"
         for kind in kinds
     )
-    m = parameters["items_per_user"]
+    m = parameters.items_per_user
     sections = [
         f"# Privacy label: {facts['product']}, {facts['locale']}, {facts['epoch']}",
         f"These histograms say which items of their searches many of {people:,} people share. Each "
@@ -48,7 +49,7 @@ def write_label(facts: Mapping[str, Any]) -> str:
         f"{number_of(epsilon, EPSILON_UNITS)} and delta {number_of(delta, DELTA_UNITS)}: the "
         "histograms come from the same people, so their costs add up. The curator saw their "
         f"searches. The promise compares {groups[kinds[0]]['neighbours']}.",
-        _MEANINGS[parameters["relaxation"] == PROBABILISTIC],
+        _MEANINGS[parameters.relaxation == PROBABILISTIC],
         _membership(parameters),
         *epoch_promise(parameters),
         lifetime_promise(facts["cap"]),
@@ -68,8 +69,8 @@ def what_counts_are(items_per_user: int) -> str:
     )
 
 
-def _membership(parameters: Mapping[str, Any]) -> str:
-    is_everybody = parameters["optin"] == "everybody in the log"
+def _membership(parameters: ZealousParameters) -> str:
+    is_everybody = parameters.optin == "everybody in the log"
     who = (
         "Everybody in the log, and all of them trusted the curator."
         if is_everybody

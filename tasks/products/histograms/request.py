@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Final
 
 from pydantic import Field, model_validator
 
@@ -11,13 +11,11 @@ from hybriddp.params import MAX_EPSILON, Budget, exact
 from hybriddp.zealous.events import INDISTINGUISHABLE
 from hybriddp.zealous.item_kinds import ITEM_KINDS, PAIRS
 from tasks.products.histograms import ZEALOUS
-from tasks.products.histograms.prices import part_of
+from tasks.products.histograms.parameters import Kind, Relaxation, ZealousParameters
 from tasks.products.request import Form, Name, SearchRequest, picked
 
 # Raise it whenever a mechanism's law or the meaning of a measurement changes.
-MECHANISM_VERSION = "zealous-1"
-
-Kind = Literal["keywords", "queries", "pairs", "clicks"]
+MECHANISM_VERSION: Final = "zealous-1"
 
 
 class HistogramSettings(Form):
@@ -42,7 +40,7 @@ class ZealousRequest(SearchRequest, HistogramSettings):
         description="What to publish; all of them share the budget.",
         json_schema_extra={"option": "--histogram"},
     )
-    relaxation: Literal["probabilistic", "indistinguishable"] = Field(
+    relaxation: Relaxation = Field(
         "probabilistic",
         description="What delta means: no output of all but delta tells more than epsilon, or "
         f"{INDISTINGUISHABLE}: probabilities differ by delta at most.",
@@ -72,9 +70,9 @@ class ZealousRequest(SearchRequest, HistogramSettings):
         return self
 
     @property
-    def kinds(self) -> tuple[str, ...]:
+    def kinds(self) -> tuple[Kind, ...]:
         """What is published, in the order of the draws: clicks look at the published queries."""
-        return tuple(kind for kind in ITEM_KINDS if kind in self.histograms)
+        return tuple(sorted(set(self.histograms), key=ITEM_KINDS.index))
 
     @property
     def settings(self) -> HistogramSettings:
@@ -83,25 +81,24 @@ class ZealousRequest(SearchRequest, HistogramSettings):
 
     def prices(self) -> Mapping[str, Budget]:
         """Return what each histogram costs a person."""
-        whole = Budget(exact(self.epsilon, "epsilon"), exact(self.delta, "delta"))
-        return dict.fromkeys(self.kinds, part_of(whole, len(self.kinds)))
+        return self.parameters().prices
 
-    def measurement_parameters(self) -> dict[str, Any]:
-        """Return everything that decides what is measured, as exact text."""
-        return {
-            "strategy": ZEALOUS,
-            "mechanism_version": MECHANISM_VERSION,
-            "normalisation": NORMALISATION,
-            "epsilon": str(exact(self.epsilon, "epsilon")),
-            "delta": str(exact(self.delta, "delta")),
-            "relaxation": self.relaxation,
-            "histograms": list(self.kinds),
-            "items_per_user": self.items_per_user,
-            "session_gap_minutes": self.session_gap_minutes,
-            "optin": self.optin_source,
-            "rotation": self.rotation,
-            "times": self.times,
-        }
+    def parameters(self) -> ZealousParameters:
+        """Return everything that decides what is measured, exactly."""
+        return ZealousParameters(
+            strategy=ZEALOUS,
+            mechanism_version=MECHANISM_VERSION,
+            normalisation=NORMALISATION,
+            epsilon=exact(self.epsilon, "epsilon"),
+            delta=exact(self.delta, "delta"),
+            relaxation=self.relaxation,
+            histograms=self.kinds,
+            items_per_user=self.items_per_user,
+            session_gap_minutes=self.session_gap_minutes,
+            optin=self.optin_source,
+            rotation=self.rotation,
+            times=self.times,
+        )
 
     @property
     def optin_source(self) -> str:

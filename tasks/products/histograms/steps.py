@@ -14,9 +14,12 @@ from tasks.products.histograms.draws import (
     mechanism_of,
 )
 from tasks.products.histograms.draws import identify as identify
+from tasks.products.histograms.estimation.processing import write_rankings
+from tasks.products.histograms.estimation.tables import Ranked
 from tasks.products.histograms.forecast import forecast_of
 from tasks.products.searches.artifacts import show_forecast, show_ingest
 from tasks.release.artifacts import Artifacts, Words, gate
+from tasks.release.run import Release
 from tasks.release.step import Step
 from tasks.release.steps import CHECK_INPUTS, DISCARD, PUBLISH, RESERVE, SIGN_OFF, judging
 
@@ -49,7 +52,14 @@ def _show_histogram(kind: str, run: ZealousRun, _: Any) -> Artifacts:
     )
 
 
-ESTIMATION = ()  # tables are made from the measurements at once
+def _show_rankings(_run: Release, found: dict[str, Ranked]) -> Artifacts:
+    """Say how long each histogram is; what is in it may be blocked."""
+    rows = "\n".join(f"| {kind} | {len(ranked):,} |" for kind, ranked in found.items())
+    yield Words("ranked-items", f"| histogram | items |\n|---|---|\n{rows}")
+
+
+# From the measurements to histograms; processing a release again begins here.
+ESTIMATION = (Step("rank the items", write_rankings, _show_rankings, is_free=True),)
 STEPS = (
     CHECK_INPUTS,
     Step("ingest", ingest, show_ingest),
@@ -64,6 +74,7 @@ STEPS = (
         for kind in ITEM_KINDS
     ),
     DISCARD,
+    *ESTIMATION,
     judging("judge the histograms", "gate-histograms"),
     SIGN_OFF,
     PUBLISH,

@@ -2,7 +2,8 @@
 
 from hybriddp.zealous.item_kinds import ITEM_COLUMNS
 from tasks.budget.policy import Charge
-from tasks.products.histograms.product import count_column
+from tasks.products.histograms.estimation.tables import count_column
+from tasks.products.histograms.parameters import ZealousParameters
 from tasks.release.summary import Grid, Published, Summary, blocked_words
 
 _SHOWN = 5
@@ -11,8 +12,8 @@ _SHOWN = 5
 def summary(published: Published) -> Summary:
     """Show the first rows of every histogram, and what was promised."""
     manifest = published.manifest
-    groups, kinds = manifest["guarantees"], manifest["parameters"]["histograms"]
-    column, m = count_column(manifest["schema_version"]), manifest["parameters"]["items_per_user"]
+    parameters, groups = ZealousParameters.read(manifest["parameters"]), manifest["guarantees"]
+    column, kinds = count_column(manifest["schema_version"]), parameters.histograms
     for kind in kinds:
         shown = manifest["histograms"][kind]
         yield (
@@ -31,8 +32,9 @@ def summary(published: Published) -> Summary:
         sum(groups[kind]["delta_atto"] for kind in kinds),
     )
     yield (
-        f"\nEach person contributes at most {m} of their items to a histogram, so more people have "
-        "an item than contributed it; how many more was not measured.\n"
-        f"{charge} in all, {manifest['parameters']['relaxation']}, for each of "
+        f"\nEach person contributes at most {parameters.items_per_user} of their items to a "
+        "histogram, so more people have an item than contributed it; how many more was not "
+        "measured.\n"
+        f"{charge} in all, {parameters.relaxation}, for each of "
         f"{groups[kinds[0]]['people']:,} people.\n{blocked_words(manifest)}"
     )

@@ -6,22 +6,21 @@ from typing import Any
 import pyarrow as pa
 
 from hybriddp.errors import HybridDPError
-from hybriddp.params import Budget
-from hybriddp.zealous.events import INDISTINGUISHABLE, PROBABILISTIC
 from hybriddp.zealous.item_kinds import ITEM_COLUMNS, ITEM_KINDS
 from tasks.ledger.payloads import Terms
 from tasks.products.files import files_of
-from tasks.products.histograms.label import write_label
-from tasks.products.histograms.prices import part_of
-from tasks.products.histograms.product import (
+from tasks.products.histograms.estimation.tables import (
     build_table,
     count_column,
     describe,
     histogram_words,
+    rank_items,
     schema_of,
 )
+from tasks.products.histograms.label import write_label
+from tasks.products.histograms.parameters import ZealousParameters
 from tasks.verify.checks import VerificationFailed, require_prices
-from tasks.verify.form import Form, fields, keyed, listed, one_of, short, size, whole
+from tasks.verify.form import Form, fields, keyed, one_of, short, size
 from tasks.verify.manifest import Words
 
 FIELDS: dict[str, Form] = {
@@ -40,12 +39,7 @@ FIELDS: dict[str, Form] = {
     ),
     "blocked_items": size,
 }
-_kinds = listed(one_of(*ITEM_KINDS), len(ITEM_KINDS))
-PARAMETERS: dict[str, Form] = {
-    "histograms": lambda kinds: _kinds(kinds) and 0 < len(kinds) == len(set(kinds)),
-    "relaxation": one_of(PROBABILISTIC, INDISTINGUISHABLE),
-    "items_per_user": whole(1, 1_000),
-}
+PARAMETERS: dict[str, Form] = ZealousParameters.forms()
 
 
 def schemas(manifest: Mapping[str, Any]) -> dict[str, pa.Schema]:
@@ -55,22 +49,22 @@ def schemas(manifest: Mapping[str, Any]) -> dict[str, pa.Schema]:
 
 def groups(manifest: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the histograms, each of which has a measurement of its own."""
-    return tuple(manifest["parameters"]["histograms"])
+    return ZealousParameters.read(manifest["parameters"]).histograms
 
 
 def check_promise(manifest: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> None:
     """See that parameters, guarantees, noise, thresholds and rows say one thing."""
-    parameters, guarantees = manifest["parameters"], manifest["guarantees"]
+    guarantees = manifest["guarantees"]
     try:
-        whole = Budget(parameters["epsilon"], parameters["delta"])
-        part = part_of(whole, len(parameters["histograms"]))
+        parameters = ZealousParameters.read(manifest["parameters"])
+        prices = parameters.prices
         described = describe(
             parameters,
             {kind: _as_charged(terms) for kind, terms in guarantees.items()},
         )
     except (HybridDPError, KeyError, TypeError, ValueError):
         raise VerificationFailed("parameters and guarantees are not those of histograms.") from None
-    require_prices(manifest, dict.fromkeys(groups(manifest), part))
+    require_prices(manifest, prices)
     if described != manifest["histograms"]:
         raise VerificationFailed("noise and thresholds are not those that keep the promise.")
     for kind, terms in described.items():
@@ -100,7 +94,10 @@ def recomputed_files(
 ) -> dict[str, bytes]:
     """Build the histograms again, without what was blocked; compare what is no file."""
     blocked, version = _missing_texts(tables, measured), manifest["schema_version"]
-    again = {kind: build_table(kind, table, blocked, version) for kind, table in measured.items()}
+    again = {
+        kind: build_table(kind, rank_items(kind, table), blocked, version)
+        for kind, table in measured.items()
+    }
     n_measured = sum(table.num_rows for table in measured.values())
     n_blocked = n_measured - sum(table.num_rows for table in again.values())
     if n_blocked != manifest["blocked_items"]:

@@ -1,8 +1,10 @@
 """The mean of a number that every person has."""
 
+from typing import Final
+
 from tasks.products.product import Group, Product
 
-MEAN = "mean"
+MEAN: Final = "mean"
 # Opt-in people are in the sums and, if these are asked for, in the squares.
 SUMS, SQUARES, NUMBERS = "sums", "squares", "numbers"
 

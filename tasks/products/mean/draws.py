@@ -7,10 +7,11 @@ import pyarrow as pa
 
 from hybriddp.arrays import IntArray
 from hybriddp.mean.clients import N_POWERS
+from hybriddp.mean.design import MeanDesign
 from hybriddp.mean.trusted import squared_differences
 from tasks.measured.drawing import draw_once
 from tasks.products.mean import NUMBERS, SQUARES, SUMS
-from tasks.products.mean.estimates import MeanLaws
+from tasks.products.mean.processing import parameters_of
 from tasks.products.mean.request import MeanRequest
 from tasks.products.numbers.log import NumbersRun, cohort_values, note_clamped
 from tasks.release.run import find_attempt
@@ -40,14 +41,14 @@ class _Placed:
 
 def identify(request: MeanRequest, home: Home) -> MeanRun:
     """Find out which release of means this is; refuse noise that cannot be drawn."""
-    laws = MeanLaws(request.measurement_parameters())
-    _ = laws.sums, laws.squares, laws.reports
+    design = request.parameters().design
+    _ = design.sums, design.squares, design.reports
     return MeanRun(home, *find_attempt(request, home), request)
 
 
 def draw_sums(run: MeanRun) -> pa.Table:
     """Add opt-in people's numbers up, with noise, key by key."""
-    mechanism = laws_of(run).sums
+    mechanism = design_of(run).sums
 
     def draw(placed: _Placed) -> pa.Table:
         noisy = mechanism.draw(placed.positions, placed.keys, len(placed.key_names))
@@ -58,7 +59,7 @@ def draw_sums(run: MeanRun) -> pa.Table:
 
 def draw_squares(run: MeanRun) -> pa.Table | None:
     """Add squared differences of pairs of opt-in people up, with noise; None if nobody pays."""
-    mechanism = laws_of(run).squares
+    mechanism = design_of(run).squares
     if mechanism is None:
         return None
 
@@ -78,7 +79,7 @@ def draw_squares(run: MeanRun) -> pa.Table | None:
 
 def draw_reports(run: MeanRun) -> pa.Table:
     """Let every simulated client report as its device would; keep only sums over the reports."""
-    mechanism = laws_of(run).reports
+    mechanism = design_of(run).reports
 
     def draw(placed: _Placed) -> pa.Table:
         sums = mechanism.draw(placed.positions, placed.keys, len(placed.key_names))
@@ -88,14 +89,14 @@ def draw_reports(run: MeanRun) -> pa.Table:
     return draw_once(run, NUMBERS, mechanism.event, lambda: _place(run, NUMBERS), draw)
 
 
-def laws_of(run: MeanRun) -> MeanLaws:
+def design_of(run: MeanRun) -> MeanDesign:
     """Return the mechanisms, as they were reserved."""
-    return MeanLaws(run.reservation.parameters)
+    return parameters_of(run).design
 
 
 def _place(run: MeanRun, group: str) -> _Placed:
     """Put a group's numbers on the grid, and note in the private zone how many were clamped."""
     found = cohort_values(run, group)
-    placed = laws_of(run).grid.place(found.values[:, 0])
+    placed = design_of(run).grid.place(found.values[:, 0])
     note_clamped(run, group, len(found.keys), placed.n_clamped)
     return _Placed(found.key_names, found.keys, placed.positions)

@@ -1,26 +1,26 @@
 """The privacy label of a release of means, in plain words, made from its manifest alone."""
 
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
 from tasks.products.label import lifetime_promise, limits_of_the_promise
 from tasks.products.label_people import epoch_promise
 from tasks.products.mean import MEANS, SUMS
+from tasks.products.mean.parameters import MeanParameters
 from tasks.products.numbers.label import RULES, membership, what_people_pay
 from tasks.publish.showing import in_markdown
 
 
 def write_label(facts: Mapping[str, Any]) -> str:
     """Return the label as Markdown; `facts` is the manifest before its files are known."""
-    parameters, groups = facts["parameters"], facts["guarantees"]
-    upper = f"{float(Fraction(parameters['upper'])):g}"
-    by = f", for each {in_markdown(parameters['by'])}" if parameters["by"] else ""
+    parameters, groups = MeanParameters.read(facts["parameters"]), facts["guarantees"]
+    by = f", for each {in_markdown(parameters.by)}" if parameters.by else ""
     sections = [
         f"# Privacy label: {facts['product']}, {facts['locale']}, {facts['epoch']}",
-        f"This release says what the mean of {in_markdown(parameters['column'])} is{by}. A "
-        f"person's number is {RULES[parameters['per_person']]}, 0 if there is none, and counts as "
-        f"a number between 0 and {upper}, whatever it is. Noise hides everybody's.",
+        f"This release says what the mean of {in_markdown(parameters.column)} is{by}. A "
+        f"person's number is {RULES[parameters.per_person]}, 0 if there is none, and counts as "
+        f"a number between 0 and {float(parameters.upper):g}, whatever it is. Noise hides "
+        "everybody's.",
         "| people | who saw their number | epsilon | delta |\n|---|---|---|---|\n"
         + "\n".join(
             what_people_pay([groups[group] for group in together])

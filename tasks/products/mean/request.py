@@ -1,7 +1,7 @@
 """What an operator asks of a mean: one number of each person, averaged over both groups."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final
 
 from pydantic import Field, model_validator
 
@@ -10,12 +10,13 @@ from hybriddp.mean.estimate import ESTIMATED, KNOWN, PRIVACY
 from hybriddp.params import MAX_EPSILON, Budget, exact
 from tasks.budget.policy import EPSILON_UNITS
 from tasks.products.mean import MEAN, NUMBERS, SQUARES, SUMS
-from tasks.products.mean.prices import mean_prices
-from tasks.products.numbers.request import NumbersRequest, PerPerson, PersonNumber
+from tasks.products.mean.parameters import MeanParameters, Noise, Report, Weight
+from tasks.products.numbers.parameters import PerPerson
+from tasks.products.numbers.request import NumbersRequest, PersonNumber
 from tasks.products.request import Form, Name, picked
 
 # Raise it whenever a mechanism's law or the meaning of a measurement changes.
-MECHANISM_VERSION = "mean-1"
+MECHANISM_VERSION: Final = "mean-1"
 
 # What is filled in where an operator says nothing; one number a key asks for other noise. Schemas
 # do not show it: Prefect's form would send back what they show, as if the operator had said it.
@@ -72,15 +73,15 @@ class MeanRequest(NumbersRequest, MeanSettings):
         description="Publish one number a key and nothing else of it, with Gaussian noise: then "
         "those who see only the release learn less than epsilon says.",
     )
-    noise: Literal["laplace", "gaussian"] = Field(
+    noise: Noise = Field(
         default_factory=lambda: "laplace",
         description="The curator's noise on opt-in people's sums.",
     )
-    report: Literal["mixed", "bit", "window", "laplace", "gaussian"] = Field(
+    report: Report = Field(
         default_factory=lambda: "mixed",
         description="How clients report; mixed is the most exact.",
     )
-    weight: Literal["estimated-variance", "known-variance", "privacy", "naive"] = Field(
+    weight: Weight = Field(
         default_factory=lambda: "estimated-variance",
         description="How much the opt-in people's mean counts.",
     )
@@ -160,7 +161,7 @@ class MeanRequest(NumbersRequest, MeanSettings):
 
     def prices(self) -> Mapping[str, Budget]:
         """Return what a member of each group pays: opt-in people for the sums and the squares."""
-        return mean_prices(self.measurement_parameters())
+        return self.parameters().prices
 
     @property
     def optin_groups(self) -> tuple[str, ...]:
@@ -172,26 +173,26 @@ class MeanRequest(NumbersRequest, MeanSettings):
         """The groups of a client."""
         return (NUMBERS,)
 
-    def measurement_parameters(self) -> dict[str, Any]:
-        """Return everything that decides what is measured, as exact text."""
+    def parameters(self) -> MeanParameters:
+        """Return everything that decides what is measured, exactly."""
         (number,) = self.numbers
-        return {
-            "strategy": MEAN,
-            "mechanism_version": MECHANISM_VERSION,
-            **number.parameters(),
-            "by": self.by,
-            "min_group_size": self.min_group_size,
-            "grid": number.grid.n_steps,
-            "epsilon": str(self.budget.epsilon),
-            "delta": str(self.budget.delta),
-            "one_number": self.one_number,
-            "noise": self.noise,
-            "report": self.report,
-            "weight": self.weight,
-            "variance_share": str(exact(self.variance_share, "variance_share")),
-            "known_sd": None if self.known_sd is None else str(exact(self.known_sd, "known_sd")),
-            "optin": self.optin_source,
-            "rotation": self.rotation,
-            "times": self.times,
-            "clients": "simulate",
-        }
+        return MeanParameters(
+            strategy=MEAN,
+            mechanism_version=MECHANISM_VERSION,
+            **dict(number.parameters()),
+            by=self.by,
+            min_group_size=self.min_group_size,
+            grid=number.grid.n_steps,
+            epsilon=self.budget.epsilon,
+            delta=self.budget.delta,
+            one_number=self.one_number,
+            noise=self.noise,
+            report=self.report,
+            weight=self.weight,
+            variance_share=exact(self.variance_share, "variance_share"),
+            known_sd=None if self.known_sd is None else exact(self.known_sd, "known_sd"),
+            optin=self.optin_source,
+            rotation=self.rotation,
+            times=self.times,
+            clients="simulate",
+        )

@@ -1,5 +1,6 @@
 """What a terminal shows of means."""
 
+from tasks.products.mean.parameters import MeanParameters
 from tasks.release.summary import Grid, Published, Summary, promise
 
 _SHOWN = 20
@@ -8,14 +9,14 @@ _SHOWN = 20
 def summary(published: Published) -> Summary:
     """Show the means, and what was promised."""
     manifest = published.manifest
-    parameters, decimals = manifest["parameters"], manifest["decimals"]
-    yield f"Mean of {parameters['column']}, {parameters['per_person']} of each person"
+    parameters, decimals = MeanParameters.read(manifest["parameters"]), manifest["decimals"]
+    yield f"Mean of {parameters.column}, {parameters.per_person} of each person"
     rows = []
     for row in published.rows["means"][:_SHOWN]:
         low, mean, high = (f"{row[name]:,.{decimals}f}" for name in ("ci_low", "mean", "ci_high"))
         people = (f"{row[name]:,}" for name in ("optin_people", "clients"))
         rows.append((row["key"], *people, mean, f"{low} - {high}"))
-    yield Grid((parameters["by"] or "", "opt-in", "clients", "mean", "95 % interval"), rows)
+    yield Grid((parameters.by or "", "opt-in", "clients", "mean", "95 % interval"), rows)
     if manifest["rows"]["means"] > _SHOWN:
         yield f"... and {manifest['rows']['means'] - _SHOWN} more"
     yield f"\n{promise(manifest)}."

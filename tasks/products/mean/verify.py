@@ -6,38 +6,25 @@ from typing import Any
 import pyarrow as pa
 
 from hybriddp.errors import HybridDPError
+from hybriddp.mean.estimation import estimate_means
 from tasks.products.files import files_of
 from tasks.products.mean import NUMBERS, SUMS
-from tasks.products.mean.estimates import MeanLaws, estimate_means
-from tasks.products.mean.guarantee import second_guarantee
 from tasks.products.mean.label import write_label
-from tasks.products.mean.prices import mean_prices
-from tasks.products.mean.product import (
+from tasks.products.mean.parameters import MeanParameters
+from tasks.products.mean.tables import (
     SCHEMA,
     TABLE,
     WORDS,
     build_table,
-    cross_check,
+    by_key,
     describe,
+    describe_check,
     judged_facts,
+    second_guarantee,
     sizes_of,
 )
-from tasks.products.numbers.label import RULES
 from tasks.verify.checks import VerificationFailed, require_prices
-from tasks.verify.form import (
-    Form,
-    exact_number,
-    fields,
-    keyed,
-    listed,
-    maybe,
-    name,
-    named,
-    one_of,
-    short,
-    size,
-    whole,
-)
+from tasks.verify.form import Form, fields, keyed, listed, maybe, name, short, size, whole
 from tasks.verify.manifest import Words
 
 FIELDS: dict[str, Form] = {
@@ -46,19 +33,7 @@ FIELDS: dict[str, Form] = {
     "cross_check": fields({"compared": size, "p_value": maybe(short)}),
     "decimals": whole(0, 12),
 }
-PARAMETERS: dict[str, Form] = {
-    "column": named,
-    "per_person": one_of(*RULES),
-    "upper": exact_number,
-    "by": maybe(named),
-    "grid": whole(1, 2**20),
-    "one_number": one_of(True, False),
-    "noise": name,
-    "report": name,
-    "weight": name,
-    "variance_share": exact_number,
-    "known_sd": maybe(exact_number),
-}
+PARAMETERS: dict[str, Form] = MeanParameters.forms()
 
 
 def schemas(manifest: Mapping[str, Any]) -> dict[str, pa.Schema]:
@@ -68,17 +43,17 @@ def schemas(manifest: Mapping[str, Any]) -> dict[str, pa.Schema]:
 
 def groups(manifest: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the groups that have a measurement."""
-    return tuple(mean_prices(manifest["parameters"]))
+    return tuple(MeanParameters.read(manifest["parameters"]).prices)
 
 
 def check_promise(manifest: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> None:
     """See that parameters, both guarantees, noise and rows say one thing."""
-    parameters, guarantees = manifest["parameters"], manifest["guarantees"]
-    table = tables[TABLE]
+    guarantees, table = manifest["guarantees"], tables[TABLE]
     try:
-        prices = mean_prices(parameters)
-        described, upper = describe(parameters), float(MeanLaws(parameters).grid.upper)
-        second = second_guarantee(parameters, sizes_of(table))
+        parameters = MeanParameters.read(manifest["parameters"])
+        prices, design = parameters.prices, parameters.design
+        described, upper = describe(design), float(parameters.upper)
+        second = second_guarantee(design, sizes_of(table))
     except (HybridDPError, KeyError, TypeError, ValueError):
         raise VerificationFailed("parameters and guarantees are not those of a mean.") from None
     require_prices(manifest, prices)
@@ -108,8 +83,9 @@ def recomputed_files(
     manifest: Mapping[str, Any], tables: Mapping[str, pa.Table], measured: Mapping[str, pa.Table]
 ) -> dict[str, bytes]:
     """Estimate the means again; compare what is no file."""
-    means = estimate_means(manifest["parameters"], measured)
-    if cross_check(means) != manifest["cross_check"]:
+    design = MeanParameters.read(manifest["parameters"]).design
+    found = estimate_means(design, by_key(measured))
+    if describe_check(found.agreements) != manifest["cross_check"]:
         raise VerificationFailed("the cross-check is not the one that the measurements give.")
-    table = build_table(means, manifest["decimals"])
+    table = build_table(found.means, manifest["decimals"])
     return files_of({TABLE: table}, manifest["decimals"])

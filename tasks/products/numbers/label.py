@@ -6,6 +6,7 @@ from typing import Any
 from tasks.budget.policy import DELTA_UNITS, EPSILON_UNITS
 from tasks.products.label import number_of
 from tasks.products.label_people import membership_limits
+from tasks.products.numbers.parameters import NumbersParameters
 from tasks.publish.showing import in_markdown
 
 RULES = {
@@ -26,13 +27,13 @@ def what_people_pay(paid: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def membership(parameters: Mapping[str, Any]) -> str:
+def membership(parameters: NumbersParameters) -> str:
     """Say who takes part, and what of that is not hidden."""
     sentences = membership_limits(parameters)
-    if parameters.get("by"):
+    if parameters.key_column:
         sentences.append(
-            f"Who belongs to which {in_markdown(parameters['by'])} counts as public; how many do "
-            "is published."
+            f"Who belongs to which {in_markdown(parameters.key_column)} counts as public; how many "
+            "do is published."
         )
     sentences.append(
         "The clients were simulated: their numbers were in the curator's log, and they trusted the "

@@ -1,15 +1,14 @@
 """What releases about people's numbers ask for: a log's columns, and one number of each person."""
 
 from fractions import Fraction
-from typing import Any, Literal
 
 from pydantic import Field
 
 from hybriddp.params import exact
 from hybriddp.randomizers.numbers.grid import DEFAULT_STEPS, ValueGrid
+from tasks.products.numbers.parameters import NumberParameters, PerPerson
 from tasks.products.request import Form, LogRequest, Share
 
-PerPerson = Literal["sum", "mean", "max", "count"]
 COUNT = "count"
 
 
@@ -31,13 +30,11 @@ class PersonNumber(Form):
         """The grid on which the number is measured."""
         return ValueGrid(self.upper, DEFAULT_STEPS)
 
-    def parameters(self) -> dict[str, Any]:
-        """Return what decides the number, as exact text."""
-        return {
-            "column": self.column,
-            "per_person": self.per_person,
-            "upper": str(exact(self.upper, "upper")),
-        }
+    def parameters(self) -> NumberParameters:
+        """Return what decides the number, exactly."""
+        return NumberParameters(
+            column=self.column, per_person=self.per_person, upper=exact(self.upper, "upper")
+        )
 
 
 class NumbersRequest(LogRequest):

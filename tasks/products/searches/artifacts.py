@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from hybriddp.device.normalise import NORMALISATION
 from tasks.gates.forecast import Forecast
 from tasks.publish.showing import in_markdown
 from tasks.release.artifacts import Artifacts, Words
@@ -10,9 +11,8 @@ from tasks.release.run import SearchRun
 
 def show_ingest(run: SearchRun, _: Any) -> Artifacts:
     """Say what was read, without how much of it."""
-    normalisation = run.request.measurement_parameters()["normalisation"]
     name = in_markdown(run.request.log.name)
-    yield Words("ingest", f"Read {name} into DuckDB; texts will be `{normalisation}`.")
+    yield Words("ingest", f"Read {name} into DuckDB; texts will be `{NORMALISATION}`.")
 
 
 def show_forecast(_run: SearchRun, forecast: Forecast | None) -> Artifacts:

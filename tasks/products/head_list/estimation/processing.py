@@ -15,7 +15,7 @@ from hybriddp.blender.estimation.levels import Bounded, Levels, Sides
 from hybriddp.blender.estimation.pipeline import Strategy, check_groups, estimate, strategy_of
 from hybriddp.params import PAPER
 from tasks.ledger.rules import Kind
-from tasks.measured.derived import NotDerived, read_derived, write_derived
+from tasks.measured.derived import read_derived, write_derived, written_or
 from tasks.measured.stored import load_measurement
 from tasks.products.head_list import CLIENTS, HEADLIST, HISTOGRAM
 from tasks.products.head_list.estimation.listing import Listing, Measured
@@ -107,16 +107,17 @@ def check_groups_agree(release: Release) -> CrossCheck:
 
 def estimated(release: Release) -> tuple[Listing, Bounded, CrossCheck]:
     """Return what the steps wrote; compute it where they have not, as of an old release."""
-    try:
-        return _estimated(release)
-    except NotDerived:
-        measured, params = measured_of(release), params_of(release)
-        estimates = estimate(params, measured.draws)
-        listing = measured.candidates.trimmed(estimates.head_list)
-        return listing, estimates.bounded, check_groups(params, measured.draws, estimates)
+    return written_or(lambda: _written(release), lambda: _computed(release))
 
 
-def _estimated(release: Release) -> tuple[Listing, Bounded, CrossCheck]:
+def _computed(release: Release) -> tuple[Listing, Bounded, CrossCheck]:
+    measured, params = measured_of(release), params_of(release)
+    estimates = estimate(params, measured.draws)
+    listing = measured.candidates.trimmed(estimates.head_list)
+    return listing, estimates.bounded, check_groups(params, measured.draws, estimates)
+
+
+def _written(release: Release) -> tuple[Listing, Bounded, CrossCheck]:
     published = _read(release, "published")
     records, queries = published.records, published.queries
     assert isinstance(records, IntervalEstimate)

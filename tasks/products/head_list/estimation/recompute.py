@@ -11,7 +11,7 @@ from tasks.products.head_list import CLIENTS
 from tasks.products.head_list.estimation.listing import Measured, count_clients
 from tasks.products.head_list.estimation.tables import build_tables
 from tasks.products.head_list.label import describe_check
-from tasks.products.head_list.prices import groups_of, read_params
+from tasks.products.head_list.parameters import HeadListParameters, groups_of
 from tasks.verify.checks import VerificationFailed
 
 
@@ -19,7 +19,7 @@ def recomputed_files(
     manifest: Mapping[str, Any], tables: Mapping[str, pa.Table], measured: Mapping[str, pa.Table]
 ) -> dict[str, bytes]:
     """Do the whole post-processing again; compare what is no file, return what is."""
-    params = read_params(manifest["parameters"])
+    params = HeadListParameters.read(manifest["parameters"]).params
     sizes = {group: manifest["guarantees"][group]["people"] for group in groups_of(params)}
     found = Measured.of(params, sizes, measured)
     estimates = estimate(params, found.draws)

@@ -1,0 +1,68 @@
+"""What decides the measurements of a head list, exactly, and what its groups pay for them."""
+
+from functools import cached_property
+from typing import Annotated, Literal
+
+from hybriddp.params import BlenderParams, Budget
+from hybriddp.randomizers.laws import client_budget
+from tasks.products.head_list import CLIENTS, HEADLIST, HISTOGRAM
+from tasks.products.parameters import Exact, MeasurementParameters, Short, fitting
+from tasks.verify.form import whole
+
+ClientReport = Literal["one-stage", "two-stage", "two-stage-exact"]
+Clients = Literal["simulate", "reports"]
+MechanismVersion = Literal["blender-paper-1", "blender-high-utility-1"]
+
+
+class HeadListParameters(MeasurementParameters):
+    """What a head list is asked for.
+
+    Strategy `paper` leaves no choice of records of opt-in people and of client reports, and its
+    releases do not state them.
+    """
+
+    strategy: Literal["high-utility", "paper"]
+    mechanism_version: MechanismVersion
+    normalisation: Short | None = None
+    max_head_size: Annotated[int, fitting(whole(1, 10_000))]
+    headlist_user_fraction: Exact
+    query_budget_fraction: Exact
+    max_records_optin: Annotated[int, fitting(whole(1, 1_000))] | None = None
+    max_records_client: Annotated[int, fitting(whole(1, 1_000))]
+    client_report: ClientReport | None = None
+    clients: Clients
+
+    @cached_property
+    def params(self) -> BlenderParams:
+        """The parameters of the mechanisms, as the library knows them."""
+        return BlenderParams(
+            self.epsilon,
+            self.delta,
+            strategy=self.strategy,
+            max_head_size=self.max_head_size,
+            headlist_user_fraction=self.headlist_user_fraction,
+            query_budget_fraction=self.query_budget_fraction,
+            max_records_optin=self.max_records_optin,
+            max_records_client=self.max_records_client,
+            client_report=self.client_report,
+        )
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether the curator ran the clients' program for them."""
+        return self.clients == "simulate"
+
+
+def groups_of(params: BlenderParams) -> tuple[str, ...]:
+    """Return the groups of a head list, in the order of their draws; T may be empty by choice."""
+    return (HEADLIST, HISTOGRAM, CLIENTS) if params.has_histogram else (HEADLIST, CLIENTS)
+
+
+def prices_of(params: BlenderParams) -> dict[str, Budget]:
+    """Return what a member of each group of a head list pays."""
+    every = {
+        HEADLIST: params.budget,
+        HISTOGRAM: Budget(params.budget.epsilon),  # a histogram over fixed cells needs no delta
+        CLIENTS: client_budget(params),
+    }
+    return {group: every[group] for group in groups_of(params)}
