@@ -3,7 +3,6 @@
 `getattr` of this module makes the command of that name.
 """
 
-import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache
@@ -16,7 +15,7 @@ from flows.console.forms import filling_in
 from flows.console.terminal import Console, HomeOption, JsonOption, Table, explained, say, say_json
 from hybriddp.errors import require
 from tasks.products.product import Product
-from tasks.products.registry import product_named, product_of
+from tasks.products.registry import product_named, product_with
 
 EngineOption = Annotated[str, typer.Option(help="Where the SQL runs: duckdb.")]
 
@@ -67,11 +66,13 @@ def show(folder: Path, n_checks: int) -> None:
     """Print the head of a release, what was promised, and where everything is."""
     from tasks.publish.shelf import read_rows
     from tasks.release.summary import Grid, Published
+    from tasks.verify.reading import read_manifest
 
     console = Console()
-    manifest = json.loads((folder / "manifest.json").read_bytes())
-    rows = {name: read_rows(folder, name) for name in manifest["rows"]}
-    for part in product_of(manifest["parameters"]).summary(Published(folder, manifest, rows)):
+    manifest = read_manifest((folder / "manifest.json").read_bytes())
+    rows = {name: read_rows(folder, name) for name in manifest.rows}
+    product = product_with(manifest.parameters.strategy)
+    for part in product.summary(Published(folder, manifest, rows)):
         if isinstance(part, Grid):
             table = Table(*part.names)
             for row in part.rows:
@@ -80,7 +81,7 @@ def show(folder: Path, n_checks: int) -> None:
         else:
             console.print(part.removesuffix("\n"))
     console.print(
-        f"Release {manifest['release_id']}, sequence {manifest['sequence']}, valid until "
-        f"{manifest['expires']}; {n_checks} checks passed.\n"
+        f"Release {manifest.release_id}, sequence {manifest.sequence}, valid until "
+        f"{manifest.expires}; {n_checks} checks passed.\n"
         f"Published in {folder}",
     )

@@ -57,16 +57,16 @@ def verify(
         pointer=pointer,
     )
     # A signed release of another product or week is one, too: whoever reads compares.
-    signed = {name: manifest[name] for name in ("product", "locale", "epoch", "sequence")}
+    signed = manifest.model_dump(include={"product", "locale", "epoch", "sequence"})
     if as_json:
         found = {check.name: check.detail for check in checks}
-        say_json({"release_id": manifest["release_id"], **signed, "checks": found})
+        say_json({"release_id": manifest.release_id, **signed, "checks": found})
         return
     console = Console()
     for check in checks:
         console.print(mark(True), f"{check.name}: {check.detail}")
     console.print(
-        f"Release {manifest['release_id']} of {signed['product']}/{signed['locale']}, epoch "
+        f"Release {manifest.release_id} of {signed['product']}/{signed['locale']}, epoch "
         f"{signed['epoch']}, sequence {signed['sequence']}, is what its publisher signed."
     )
 

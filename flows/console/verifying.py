@@ -1,11 +1,11 @@
 """Verification as the commands do it: with the home's own key and measurements, if no others."""
 
 from pathlib import Path
-from typing import Any
 
 from tasks.publish.pointer import Pointer, check_pointer
 from tasks.store.home import Home
 from tasks.verify.checks import Check
+from tasks.verify.manifest import Manifest
 from tasks.verify.signatures import read_public_key
 from tasks.verify.verify import own_measurements, verify_release
 
@@ -20,7 +20,7 @@ def verify_folder(
     with_measurements: bool,
     may_be_expired: bool = False,
     pointer: Pointer | None = None,
-) -> tuple[dict[str, Any], list[Check]]:
+) -> tuple[Manifest, list[Check]]:
     """Verify with the home's own measurements, where they are and nobody gave others."""
     public_key = read_public_key(key or home.public / "signing.pub")
     if with_measurements:  # the home is at hand, so its ledger is asked, too

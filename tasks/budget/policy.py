@@ -1,10 +1,9 @@
 """The cap on what any person may spend: kept in the ledger, so that changing it is on record."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
-from typing import Any
 
 from hybriddp.errors import require
 from hybriddp.params import Budget, Number, exact
@@ -132,11 +131,6 @@ class Policy:
         """Return what a row or a manifest states."""
         charge = Charge(cap.cap_epsilon_nano, cap.cap_delta_atto)
         return cls(charge, cap.window_days, cap.max_refusals)
-
-    @classmethod
-    def in_manifest(cls, cap: Mapping[str, Any]) -> "Policy":
-        """Return what a manifest states, whatever a later version says beside it."""
-        return cls.stated(Cap(**{name: cap[name] for name in Cap.model_fields if name in cap}))
 
     @property
     def statement(self) -> Cap:

@@ -22,7 +22,7 @@ def price_of_change(home: Home, old: Policy, new: Policy) -> str:
         f"The policy becomes {_words(new)}; it was {_words(old)}. The change is on record for ever "
         "and holds from the next reservation on."
     ]
-    labels = [Policy.in_manifest(manifest["cap"]) for _, manifest in published_manifests(home)]
+    labels = [Policy.stated(manifest.cap) for _, manifest in published_manifests(home)]
     sentences += _price(new, labels, "published labels promise")
     packages = _stated_to_devices(home)
     sentences += _price(new, packages, "collection packages promise devices")

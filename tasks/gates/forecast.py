@@ -4,7 +4,6 @@ The answer comes from public facts: sizes of groups, parameters, and the list th
 now or, if there is none, a synthetic profile. Nothing of the log is looked at.
 """
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,6 +22,7 @@ from tasks.ledger.rules import Kind
 from tasks.log.engine import open_warehouse
 from tasks.log.raw.files import BadInput
 from tasks.release.run import SearchRun
+from tasks.verify.reading import Misfit, read_manifest
 
 PROFILE, _PROFILE_SEED = "aol-like", 1
 
@@ -79,9 +79,9 @@ def published_law(folder: Path | None, name: str, per: str | None = None) -> Flo
         return None
     try:
         weights = np.array(list(read_list(folder, name).values()))
-        manifest = json.loads((folder / "manifest.json").read_bytes())
-        whole = 1 if per is None else max(int(manifest["guarantees"][per]["people"]), 1)
-    except (BadInput, OSError, ValueError, KeyError):
+        manifest = read_manifest((folder / "manifest.json").read_bytes())
+        whole = 1 if per is None else max(manifest.guarantees[per].people, 1)
+    except (BadInput, Misfit, OSError, ValueError, KeyError):
         return None  # another kind of release, or another choice of histograms
     return weights / whole if len(weights) else None
 

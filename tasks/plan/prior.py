@@ -7,7 +7,6 @@ import hashlib
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 from hybriddp.errors import HybridDPError
 from hybriddp.params import HIGH_UTILITY, BlenderParams
@@ -17,11 +16,11 @@ from hybriddp.planning.prior import Prior, shares_of
 from hybriddp.planning.profiles import POPULATIONS
 from hybriddp.planning.setting import Setting
 from tasks.log.raw.files import BadInput
-from tasks.products.head_list.parameters import HeadListParameters
+from tasks.products.head_list.label import HeadListManifest
 from tasks.publish.notices import refuse_if_taken_down
 from tasks.publish.shelf import list_rows, newest_folder
-from tasks.store.reading import MAX_TABLE_BYTES, Unreadable, is_text, parse_json, read_file
-from tasks.verify.form import exact_number, fields, keyed, name, number, scalar, size, whole
+from tasks.store.reading import MAX_TABLE_BYTES, Unreadable, read_file
+from tasks.verify.reading import Misfit, read_manifest
 
 # The draw of a profile's urls: any other would do.
 _PROFILE_SEED = 1
@@ -33,21 +32,6 @@ _LEAST_EPSILON = Fraction(1, 100)
 _ROUNDING = 1e-3
 # What numbers raise that no release has.
 _NONSENSE = (ArithmeticError, LookupError, MemoryError, TypeError, ValueError)
-# The fields that a plan reads; `hybriddp verify` judges all of them.
-_USED = fields(
-    {
-        "release_id": name,
-        "epoch": name,
-        "blocked_queries": size,
-        "rows": fields({"trends": size}, size),
-        "masses": fields({"query_wildcards": keyed(is_text, number, 10_000)}, number),
-        "guarantees": keyed(name, fields({"people": size}, scalar), 20),
-        "parameters": fields(
-            {"epsilon": exact_number, "delta": exact_number, "rotation": whole(1, 10_000)}, scalar
-        ),
-    },
-    others=lambda _: True,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +77,7 @@ def from_published(folder: Path, distinct_clicks: float = 1.0) -> PriorSource:
         ) from None
 
 
-def _source(folder: Path, manifest: dict[str, Any], distinct_clicks: float) -> PriorSource:
+def _source(folder: Path, manifest: HeadListManifest, distinct_clicks: float) -> PriorSource:
     queries, shares = _queries(folder, manifest)
     if not queries:
         raise BadInput(
@@ -105,15 +89,15 @@ def _source(folder: Path, manifest: dict[str, Any], distinct_clicks: float) -> P
     optin_fraction = Fraction(n_serving - people.get("C", 0), max(n_serving, 1))
     setting = Setting(params, n_serving, optin_fraction, 1, distinct_clicks)
     prior, slope = prior_of_release(
-        f"release {manifest['release_id']}",
+        f"release {manifest.release_id}",
         queries,
         shares,
         setting=setting,
-        n_listed=manifest["rows"]["trends"] + manifest["blocked_queries"],
+        n_listed=manifest.rows["trends"] + manifest.blocked_queries,
     )
     return PriorSource(
         prior,
-        f"the published list {manifest['release_id']} of {manifest['epoch']}",
+        f"the published list {manifest.release_id} of {manifest.epoch}",
         (
             f"The next log resembles the published list: its {len(queries)} queries whose interval "
             f"excludes 0 as they stand, then a tail that falls as rank^-{slope:.2f}, which "
@@ -128,12 +112,11 @@ def _source(folder: Path, manifest: dict[str, Any], distinct_clicks: float) -> P
     )
 
 
-def _terms(folder: Path, manifest: dict[str, Any]) -> tuple[BlenderParams, dict[str, int], int]:
+def _terms(folder: Path, manifest: HeadListManifest) -> tuple[BlenderParams, dict[str, int], int]:
     """Return the release's parameters, its groups' sizes, and its rotation."""
-    people = {group: terms["people"] for group, terms in manifest["guarantees"].items()}
+    people = {group: promised.people for group, promised in manifest.guarantees.items()}
     try:
-        parameters = HeadListParameters.read(manifest["parameters"])
-        params = parameters.params
+        params = manifest.parameters.params
     except (HybridDPError, TypeError):
         raise BadInput(f"{folder} has a manifest that this version cannot read.") from None
     if params.budget.epsilon < _LEAST_EPSILON:
@@ -141,23 +124,23 @@ def _terms(folder: Path, manifest: dict[str, Any]) -> tuple[BlenderParams, dict[
             f"{folder} was made with an epsilon below {_LEAST_EPSILON}, so it says nothing about "
             "the next release; plan with --log-profile."
         )
-    return params, people, parameters.rotation
+    return params, people, manifest.parameters.rotation
 
 
-def _manifest(folder: Path) -> dict[str, Any]:
+def _manifest(folder: Path) -> HeadListManifest:
     refuse_if_taken_down(folder)
     try:
-        manifest: dict[str, Any] = parse_json(read_file(folder, "manifest.json"), "manifest.json")
+        manifest = read_manifest(read_file(folder, "manifest.json"))
     except Unreadable as error:
         raise BadInput(f"{folder} is not the folder of a release: {error}") from None
-    try:
-        signed = {name: manifest["files"][name]["sha256"] for name in _READ}
-    except (KeyError, TypeError):
-        raise BadInput(f"{folder} holds no head list; plan from one, or --log-profile.") from None
-    for file, digest in signed.items():
+    except Misfit:
+        raise BadInput(f"{folder} has a manifest that this version cannot read.") from None
+    if not isinstance(manifest, HeadListManifest) or not set(_READ) <= set(manifest.files):
+        raise BadInput(f"{folder} holds no head list; plan from one, or --log-profile.")
+    for file in _READ:
         try:
             data = read_file(folder, file, MAX_TABLE_BYTES)
-            is_same = hashlib.sha256(data).hexdigest() == digest
+            is_same = hashlib.sha256(data).hexdigest() == manifest.files[file].sha256
         except Unreadable:
             is_same = False
         if not is_same:
@@ -165,17 +148,15 @@ def _manifest(folder: Path) -> dict[str, Any]:
                 f"{folder / file} is not the file that the manifest describes; "
                 "`hybriddp verify` says more."
             )
-    if not _USED(manifest):
-        raise BadInput(f"{folder} has a manifest that this version cannot read.")
     return manifest
 
 
-def _queries(folder: Path, manifest: dict[str, Any]) -> tuple[list[float], list[list[float]]]:
+def _queries(folder: Path, manifest: HeadListManifest) -> tuple[list[float], list[list[float]]]:
     """Return the certain queries' probabilities, likeliest first, and their urls' shares."""
     urls: dict[str, list[float]] = {}
     for row in list_rows(folder, "head_list"):
         urls.setdefault(row["query"], []).append(row["probability"])
-    wildcards = manifest["masses"]["query_wildcards"]
+    wildcards = manifest.masses.query_wildcards
     rows = [row for row in list_rows(folder, "trends") if row["ci_low"] > 0]
     rows.sort(key=lambda row: -row["probability"])
     total = sum(row["probability"] for row in rows)

@@ -1,19 +1,18 @@
 """What every product's privacy label says alike, in plain words, from a manifest alone."""
 
-from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
 
 from hybriddp.rounding import rounded_up
 from tasks.budget.policy import Policy
+from tasks.ledger.payloads import Cap
 
 # Over how many years the worst case of a refilling cap is stated.
 HORIZON_YEARS = 10
 
 
-def lifetime_promise(cap: Mapping[str, Any], what: str = "searches") -> str:
+def lifetime_promise(cap: Cap, what: str = "searches") -> str:
     """Say what the ledger keeps for everybody, over all releases."""
-    policy = Policy.in_manifest(cap)
+    policy = Policy.stated(cap)
     if policy.window_days is None:
         return (
             f"**Over a lifetime** nobody's {what} are used beyond {policy.cap} in all releases "

@@ -6,33 +6,20 @@ into a mapping. Forms of `tasks.verify.form` say what fits, so a model and a man
 
 from collections.abc import Mapping
 from fractions import Fraction
-from functools import cache
 from typing import Annotated, Any, Self
 
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     PlainSerializer,
     PlainValidator,
-    TypeAdapter,
     ValidationError,
+    model_validator,
 )
 
 from hybriddp.errors import InvalidParameter
 from hybriddp.params import exact
-from tasks.verify.form import Form, exact_number, named, short, whole
-
-
-def fitting(form: Form) -> BeforeValidator:
-    """Let a field take what a form of manifests takes, and nothing else."""
-
-    def check(value: Any) -> Any:
-        if not form(value):
-            raise ValueError("a value that no release has")
-        return value
-
-    return BeforeValidator(check)
+from tasks.verify.form import exact_number, fields, fitting, named, scalar, short, whole
 
 
 def _exact(value: Any) -> Fraction:
@@ -66,6 +53,13 @@ class MeasurementParameters(BaseModel):
     rotation: Annotated[int, fitting(whole(1, 10_000))]
     times: Short | None = None  # version 0.1.0 knew no times
 
+    @model_validator(mode="after")
+    def _others_are_simple(self) -> Self:
+        """What a later version adds may be a number or a short text, and not much of it."""
+        if not fields({}, scalar)(self.model_extra):
+            raise ValueError("something that no release is asked for")
+        return self
+
     @classmethod
     def read(cls, mapping: Mapping[str, Any]) -> Self:
         """Read what a reservation or a manifest holds; values stay out of what is raised."""
@@ -82,29 +76,3 @@ class MeasurementParameters(BaseModel):
     def as_json(self) -> dict[str, Any]:
         """Return the mapping that is stored: ids and manifests are made of it."""
         return self.model_dump(mode="json", exclude_unset=True)
-
-    @classmethod
-    def forms(cls) -> dict[str, Form]:
-        """Return what a manifest must have: each field that every version has written."""
-        there = {name for name, field in cls.model_fields.items() if field.is_required()}
-        return {name: _field_form(cls, name) for name in sorted(there)}
-
-
-def _field_form(model: type[BaseModel], name: str) -> Form:
-    def fits(value: Any) -> bool:
-        try:
-            _adapter(model, name).validate_python(value)
-        except ValidationError:
-            return False
-        return True
-
-    return fits
-
-
-@cache
-def _adapter(model: type[BaseModel], name: str) -> TypeAdapter[Any]:
-    field = model.model_fields[name]
-    kind: Any = field.annotation
-    for constraint in field.metadata:
-        kind = Annotated[kind, constraint]
-    return TypeAdapter(kind, config=ConfigDict(strict=True))

@@ -20,14 +20,12 @@ if TYPE_CHECKING:
     from tasks.release.step import Steps
     from tasks.release.summary import Published, Summary
     from tasks.store.home import Home
-    from tasks.verify.form import Form
-    from tasks.verify.manifest import Words
+    from tasks.verify.manifest import Manifest, Words
 
     Tables = Mapping[str, pa.Table]
 
 T = TypeVar("T")
 Parameters = Mapping[str, Any]
-Manifest = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,29 +55,28 @@ class Later(Generic[T]):
 class Checking(Protocol):
     """The public half of a product: whatever follows from a manifest alone."""
 
-    FIELDS: dict[str, "Form"]
-    PARAMETERS: dict[str, "Form"]
+    MANIFEST: "type[Manifest]"  # how its manifests are read; the rest gets what it reads
 
-    def schemas(self, manifest: Manifest) -> "dict[str, pa.Schema]":
+    def schemas(self, manifest: Any) -> "dict[str, pa.Schema]":
         """Return the columns of every published table."""
 
-    def groups(self, manifest: Manifest) -> tuple[str, ...]:
+    def groups(self, manifest: Any) -> tuple[str, ...]:
         """Return the groups that have a measurement."""
 
-    def check_promise(self, manifest: Manifest, tables: "Tables") -> None:
+    def check_promise(self, manifest: Any, tables: "Tables") -> None:
         """See that what the manifest promises fits together; raise VerificationFailed."""
 
-    def words(self, manifest: Manifest) -> "Words":
+    def words(self, manifest: Any) -> "Words":
         """Return the fixed texts of every group's guarantee."""
 
-    def label(self, manifest: Manifest) -> str:
+    def label(self, manifest: Any) -> str:
         """Write the label that belongs to a manifest."""
 
     def decided(self, measured: "Tables", decisions: Mapping[str, Any]) -> "Tables":
         """Return the measurements as decisions change them; only who has such is asked."""
 
     def recomputed_files(
-        self, manifest: Manifest, tables: "Tables", measured: "Tables"
+        self, manifest: Any, tables: "Tables", measured: "Tables"
     ) -> dict[str, bytes]:
         """Return the data files that the measurements give; raise VerificationFailed."""
 
@@ -212,7 +209,7 @@ class Product:
         self, release: "Release", settings: Any, hidden: frozenset[str] | None = None
     ) -> "Made":
         """Build what these settings would publish now."""
-        from tasks.verify.form import SCHEMA_VERSION
+        from tasks.verify.manifest import SCHEMA_VERSION
 
         if hidden is None:
             hidden = frozenset(self.making.blocked(release, settings))

@@ -19,7 +19,11 @@ class UnknownProduct(HybridDPError):
 
 def product_of(parameters: Mapping[str, Any]) -> Product:
     """Return the product that these measurement parameters make."""
-    strategy = parameters.get("strategy")
+    return product_with(parameters.get("strategy"))
+
+
+def product_with(strategy: object) -> Product:
+    """Return the product that measurement parameters call by this strategy."""
     for product in PRODUCTS:
         if strategy in product.strategies:
             return product

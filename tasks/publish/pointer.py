@@ -10,6 +10,7 @@ from typing import Any
 from tasks.release.refusals import BadInput
 from tasks.store.reading import Unreadable, is_plain_name, parse_json, read_file
 from tasks.verify.checks import VerificationFailed
+from tasks.verify.manifest import Manifest
 
 POINTER = "latest.json"
 Pointer = Mapping[str, Any]
@@ -34,12 +35,10 @@ def follow(folder: Path) -> tuple[Path, Pointer | None]:
     return release, pointer
 
 
-def check_pointer(pointer: Pointer, manifest: Mapping[str, Any]) -> str:
+def check_pointer(pointer: Pointer, manifest: Manifest) -> str:
     """See that a shelf leads to the release that it says it leads to."""
-    signed = {name: manifest[name] for name in ("sequence", "epoch", "expires")}
-    signed["release"] = folder_name(
-        manifest["release_id"], manifest["attempt"], manifest["revision"]
-    )
+    signed = manifest.model_dump(include={"sequence", "epoch", "expires"})
+    signed["release"] = folder_name(manifest.release_id, manifest.attempt, manifest.revision)
     wrong = sorted(name for name, value in signed.items() if pointer.get(name) != value)
     if wrong:
         raise VerificationFailed(
@@ -49,13 +48,13 @@ def check_pointer(pointer: Pointer, manifest: Mapping[str, Any]) -> str:
     return f"{POINTER} says what the signed manifest says"
 
 
-def require_own_shelf(public: Path, folder: Path, manifest: Mapping[str, Any]) -> None:
+def require_own_shelf(public: Path, folder: Path, manifest: Manifest) -> None:
     """See that a folder of a public zone lies where its product and locale do."""
     place = folder.resolve().parents
     is_there = len(place) > 2 and place[2] == public.resolve()
-    if is_there and (place[1].name, place[0].name) != (manifest["product"], manifest["locale"]):
+    if is_there and (place[1].name, place[0].name) != (manifest.product, manifest.locale):
         raise VerificationFailed(
-            f"{folder} holds a release of {manifest['product']}/{manifest['locale']}: somebody put "
+            f"{folder} holds a release of {manifest.product}/{manifest.locale}: somebody put "
             "it on another shelf. Remove it, and restore the public zone from its backup."
         )
 

@@ -18,8 +18,14 @@ from tasks.publish.standing import Standing, folder_name
 from tasks.release.run import Release
 from tasks.store.home import whole_directory
 from tasks.store.keys import Keyring
-from tasks.verify.form import SCHEMA_VERSION
-from tasks.verify.manifest import code_version, expiry_of, manifest_bytes, signed_bytes
+from tasks.verify.manifest import (
+    SCHEMA_VERSION,
+    code_version,
+    expiry_of,
+    manifest_bytes,
+    signed_bytes,
+)
+from tasks.verify.reading import described as as_read
 from tasks.verify.signatures import is_signed
 
 
@@ -138,7 +144,7 @@ def described_files(release: Release, publication: Entry) -> tuple[dict[str, byt
     hidden = frozenset(facts.blocked)
     made = product.making.make(release, facts.settings, hidden, facts.schema_version)
     files, described = made.files, _build_manifest(release, publication, made)
-    files["label.md"] = product.checking.label(described | {"files": {}}).encode()
+    files["label.md"] = product.checking.label(as_read(described | {"files": {}})).encode()
     return files, manifest_bytes(described | {"files": _digests(files)})
 
 

@@ -20,9 +20,10 @@ from tasks.store.reading import (
     parse_rows,
     read_file,
 )
+from tasks.verify.manifest import Sighting
 
 
-def published_manifests(home: Home) -> list[tuple[Path, dict[str, Any]]]:
+def published_manifests(home: Home) -> list[tuple[Path, Sighting]]:
     """Return every release folder with its manifest; half-written folders have other names."""
     found = []
     for folder in _release_folders(home):
@@ -78,20 +79,16 @@ def _inside(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
 
 
-def _read_manifest(folder: Path) -> dict[str, Any]:
+def _read_manifest(folder: Path) -> Sighting:
     """Read a manifest of our own public zone; one without its head would hide lost spending."""
     try:
-        manifest = parse_json(read_file(folder, "manifest.json"), "manifest.json")
-        seq, digest = manifest["ledger"]["seq"], manifest["ledger"]["hash"]
-        facts = manifest["revision"], manifest["release_id"]
-    except (Unreadable, LookupError, TypeError):
-        seq = digest = facts = None
-    if not (type(seq) is int and isinstance(digest, str) and facts is not None):
+        raw = parse_json(read_file(folder, "manifest.json"), "manifest.json")
+        return Sighting.model_validate(raw)
+    except (Unreadable, ValueError):
         raise LedgerCorrupt(
             f"{folder / 'manifest.json'} is damaged, so nobody knows which head of the ledger it "
             "names; restore the public zone from its backup."
-        )
-    return dict(manifest)
+        ) from None
 
 
 def published_heads(home: Home) -> tuple[Head, ...]:
@@ -99,12 +96,12 @@ def published_heads(home: Home) -> tuple[Head, ...]:
 
     A ledger that lacks one has lost spending, or a takedown.
     """
-    signed = [manifest for _, manifest in published_manifests(home)]
+    heads = [Head(seen.ledger.seq, seen.ledger.hash) for _, seen in published_manifests(home)]
     notices = [*home.public.glob(f"*/*/*/{NOTICE}"), *home.public.glob(f"collections/*/{NOTICE}")]
-    signed += [_read_notice(path.parent) for path in sorted(notices)]
+    signed = [_read_notice(path.parent) for path in sorted(notices)]
     # Before version 0.2 notices carried no head.
-    heads = [facts["ledger"] for facts in signed if "ledger" in facts]
-    return tuple(Head(head["seq"], head["hash"]) for head in heads)
+    named = [facts["ledger"] for facts in signed if "ledger" in facts]
+    return (*heads, *(Head(head["seq"], head["hash"]) for head in named))
 
 
 def _read_notice(folder: Path) -> dict[str, Any]:
@@ -121,9 +118,9 @@ def _read_notice(folder: Path) -> dict[str, Any]:
 def find_release(home: Home, release_id: str) -> list[Path]:
     """Return the folders of a release, the first publication first; if none stands, notices."""
     found = [
-        (manifest["revision"], folder)
-        for folder, manifest in published_manifests(home)
-        if manifest["release_id"] == release_id
+        (seen.revision, folder)
+        for folder, seen in published_manifests(home)
+        if seen.release_id == release_id
     ]
     taken_down = sorted(home.public.glob(f"*/*/{release_id}*/{NOTICE}"))
     return [folder for _, folder in sorted(found)] or [path.parent for path in taken_down]

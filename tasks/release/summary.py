@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from tasks.budget.policy import Charge
-from tasks.products.registry import product_of
+from tasks.products.registry import product_with
+from tasks.verify.manifest import Manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,30 +26,27 @@ class Published:
     """What lies in a release's folder."""
 
     folder: Path
-    manifest: Mapping[str, Any]
+    manifest: Any  # the model of its product
     rows: Mapping[str, Sequence[Mapping[str, Any]]]  # of every table, by its name
 
 
-def blocked_words(manifest: Mapping[str, Any]) -> str:
+def blocked_words(manifest: Manifest) -> str:
     """Say that what is blocked stays so, if anything is; not which texts."""
-    n_blocked = manifest.get("blocked_queries", manifest.get("blocked_items", 0))
-    if not n_blocked:
+    if not manifest.n_blocked:
         return ""
     return (
-        f"Left out by a blocklist: {n_blocked}. That is for good: no revision of this release will "
-        "publish them, whatever later blocklists say.\n"
+        f"Left out by a blocklist: {manifest.n_blocked}. That is for good: no revision of this "
+        "release will publish them, whatever later blocklists say.\n"
     )
 
 
-def promise(manifest: Mapping[str, Any]) -> str:
+def promise(manifest: Manifest) -> str:
     """Say what everybody pays; opt-in people may be in two groups."""
-    guarantees, product = manifest["guarantees"], product_of(manifest["parameters"])
+    guarantees, product = manifest.guarantees, product_with(manifest.parameters.strategy)
     parts = []
     for together in product.people_of(guarantees):
         paid = [guarantees[group] for group in together]
-        charge = Charge(
-            sum(terms["epsilon_nano"] for terms in paid), sum(terms["delta_atto"] for terms in paid)
-        )
+        charge = Charge.sum(Charge.of_terms(stated.terms) for stated in paid)
         who = "clients" if product.groups[together[0]].is_client else "opt-in people"
-        parts.append(f"{charge} for each of {paid[0]['people']:,} {who}")
+        parts.append(f"{charge} for each of {paid[0].people:,} {who}")
     return ", ".join(parts)

@@ -1,19 +1,142 @@
-"""The signed manifest of a release: what it is, what it promises, and the hash of every file."""
+"""The signed manifest of a release: what it is, what it promises, and the hash of every file.
+
+It is read once, at the door, into the model of its product; behind it nobody looks into a mapping.
+"""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from importlib.metadata import version
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict
 
 from hybriddp.device.package import canonical_json
-from tasks.ledger.payloads import Publication, Terms
+from tasks.ledger.payloads import Cap, Publication, Terms
+from tasks.products.parameters import MeasurementParameters
+from tasks.store.reading import is_plain_name
+from tasks.verify import form
+from tasks.verify.form import MOST, fields, fitting, keyed, maybe, one_of, text, whole
 
 SIGNING_CONTEXT = b"hybriddp release manifest v1\n"
 SIGNATURE_BYTES = 64
+# The manifests of version 0.1.0, and those since.
+FIRST_SCHEMA, SCHEMA_VERSION = 2, 3
 
 # The fixed texts of every group's guarantee.
 Words = Mapping[str, Mapping[str, str]]
 NEIGHBOURS = "one person's data replaced by any other; the set of people is the same"
+
+Name = Annotated[str, fitting(form.name)]
+Short = Annotated[str, fitting(form.short)]
+Size = Annotated[int, fitting(form.size)]
+Decimals = Annotated[int, fitting(whole(0, 12))]
+Moment = Annotated[str, fitting(form.moment)]
+Noise = Annotated[dict[str, str], fitting(keyed(form.name, form.short, 10))]
+_UNITS = whole(0, MOST)
+
+
+class Part(BaseModel):
+    """A part of a manifest, with exactly these fields."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", defer_build=True)
+
+
+class SignedFile(Part):
+    """One published file."""
+
+    bytes: int
+    sha256: str
+
+
+class Place(Part):
+    """A place in the ledger's chain."""
+
+    seq: int
+    hash: str
+
+
+class StatedCap(Cap):
+    """The cap that a label states; what a later version says beside it is not computed with."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class Guarantee(Part):
+    """What a group was promised: how many people, what each pays, and the same in words."""
+
+    model_config = ConfigDict(extra="allow")
+
+    people: int
+    epsilon_nano: int
+    delta_atto: int
+    role: str
+    trusts: str
+    neighbours: str
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """What is no number; what a later version adds is seen, too."""
+        return self.model_dump(exclude={"people", "epsilon_nano", "delta_atto"})
+
+    @property
+    def terms(self) -> Terms:
+        """What the ledger said of the group."""
+        return Terms(
+            epsilon_nano=self.epsilon_nano, delta_atto=self.delta_atto, members=self.people
+        )
+
+
+_CAP = fields(
+    {
+        "cap_epsilon_nano": whole(1, MOST),
+        "cap_delta_atto": _UNITS,
+        "window_days": maybe(whole(1, 36_525)),
+    },
+    form.scalar,
+)
+_LEDGER = fields({"seq": whole(1, 10**15), "hash": form.digest})
+_FILE = fields({"bytes": form.size, "sha256": form.digest})
+_GUARANTEE = fields({"people": form.size, "epsilon_nano": _UNITS, "delta_atto": _UNITS}, form.short)
+
+
+class Manifest(Part):
+    """What every manifest says; a product adds its own fields, and reads its parameters."""
+
+    schema_version: Annotated[int, fitting(one_of(FIRST_SCHEMA, SCHEMA_VERSION))]
+    product: Name
+    locale: Name
+    epoch: Name
+    release_id: Annotated[str, fitting(text(r"[0-9a-f]{16,128}"))]
+    attempt: Annotated[int, fitting(whole(1, 10**6))]
+    revision: Annotated[int, fitting(whole(1, 10**6))]
+    sequence: Annotated[int, fitting(whole(1, 10**15))]
+    previous: Annotated[str | None, fitting(maybe(form.name))]
+    created: Moment
+    expires: Moment
+    code_version: Name
+    parameters: MeasurementParameters
+    cap: Annotated[StatedCap, fitting(_CAP)]
+    measurements: Annotated[dict[str, str], fitting(keyed(form.name, form.digest, 20))]
+    ledger: Annotated[Place, fitting(_LEDGER)]
+    files: Annotated[dict[str, SignedFile], fitting(keyed(is_plain_name, _FILE, 40))]
+    guarantees: Annotated[dict[str, Guarantee], fitting(keyed(form.name, _GUARANTEE, 20))]
+    rows: Annotated[dict[str, int], fitting(form.counted)]
+
+    @property
+    def n_blocked(self) -> int:
+        """How many texts a blocklist left out; a product without texts has none."""
+        return 0
+
+
+class Sighting(BaseModel):
+    """What of a manifest is read in our own public zone, whichever version or product wrote it."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", defer_build=True)
+
+    release_id: str
+    revision: int
+    ledger: Place
+    cap: Annotated[StatedCap, fitting(_CAP)]
 
 
 def code_version() -> str:

@@ -11,6 +11,7 @@ from tasks.publish.standing import Standing, folder_name
 from tasks.store.home import Home
 from tasks.store.reading import Unreadable, parse_json, read_file
 from tasks.verify.checks import VerificationFailed
+from tasks.verify.manifest import Manifest
 from tasks.verify.signatures import is_signed
 
 SIGNING_CONTEXT = b"hybriddp withdrawal v1\n"
@@ -52,14 +53,14 @@ def _is_about(notice: Mapping[str, Any], folder: Path, manifest: Mapping[str, An
     return all(notice.get(name) == manifest.get(name) for name in named)
 
 
-def ask_the_ledger(home: Home, manifest: Mapping[str, Any]) -> None:
+def ask_the_ledger(home: Home, manifest: Manifest) -> None:
     """Refuse a release that the home's ledger knows as taken down, whatever its folder says."""
     if not home.ledger.exists():
         return
     entries = Ledger(home.ledger).entries()
-    standing = Standing.among(entries, manifest["product"], manifest["locale"])
-    for publication in standing.of_release((manifest["release_id"], manifest["attempt"])):
-        is_this = publication.said(Publication).revision == manifest["revision"]
+    standing = Standing.among(entries, manifest.product, manifest.locale)
+    for publication in standing.of_release((manifest.release_id, manifest.attempt)):
+        is_this = publication.said(Publication).revision == manifest.revision
         if is_this and standing.taken_down_by(publication) is not None:
             raise VerificationFailed(
                 f"the ledger says that {folder_name(publication)} was withdrawn, and its folder "

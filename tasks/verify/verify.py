@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from hybriddp.errors import HybridDPError
-from tasks.products.product import Checking
-from tasks.products.registry import UnknownProduct, product_of
+from tasks.products.product import Checking, Product
+from tasks.products.registry import product_with
 from tasks.publish.pointer import check_pointer, follow, require_own_shelf
 from tasks.store.home import Home
 from tasks.store.reading import (
@@ -25,8 +25,8 @@ from tasks.store.reading import (
 )
 from tasks.store.tables import parse_parquet, parse_twin
 from tasks.verify.checks import Check, VerificationFailed, require_same_people
-from tasks.verify.form import misfit
-from tasks.verify.manifest import SIGNATURE_BYTES, code_version, manifest_bytes, signed_bytes
+from tasks.verify.manifest import SIGNATURE_BYTES, Manifest, code_version, signed_bytes
+from tasks.verify.reading import Misfit, read_manifest
 from tasks.verify.signatures import is_signed
 from tasks.verify.taken_down import ask_the_ledger, check_notice
 
@@ -48,7 +48,7 @@ def verify_release(
     measurements: Path | None = None,
     now: datetime | None = None,
     may_be_expired: bool = False,
-) -> tuple[dict[str, Any], list[Check]]:
+) -> tuple[Manifest, list[Check]]:
     """Check everything; return the manifest and what was checked, or raise VerificationFailed.
 
     The signature comes first: nothing of a file is believed, or even parsed, before it.
@@ -100,32 +100,21 @@ def own_measurements(home: Home, folder: Path, public_key: bytes) -> Path:
     manifest = _signed_manifest(folder, public_key)
     require_own_shelf(home.public, folder, manifest)
     ask_the_ledger(home, manifest)
-    return home.measurement(manifest["release_id"], manifest["attempt"])
+    return home.measurement(manifest.release_id, manifest.attempt)
 
 
 def _fail(message: str) -> VerificationFailed:
     return VerificationFailed(message)
 
 
-def _signed_manifest(folder: Path, public_key: bytes) -> dict[str, Any]:
+def _signed_manifest(folder: Path, public_key: bytes) -> Manifest:
     if not folder.is_dir():
         raise _fail(f"{folder} is not the folder of a release.")
     check_notice(folder, public_key, lambda: _signed_data(folder, public_key))
-    data = _signed_data(folder, public_key)
     try:
-        manifest = parse_json(data, "manifest.json")
-        verifier = product_of(manifest["parameters"]).checking
-        field = misfit(manifest, verifier.FIELDS, verifier.PARAMETERS)
-        # One spelling, without keys that are given twice or numbers that are none.
-        is_known = field is None and manifest_bytes(manifest) == data
-    except (Unreadable, UnknownProduct, LookupError, TypeError, AttributeError, RecursionError):
-        field, is_known = None, False
-    if not is_known:
-        where = f" in {field}" if field else ""
-        raise _fail(
-            f"the manifest has a schema that this version does not know{where}; update hybriddp."
-        )
-    return dict(manifest)
+        return read_manifest(_signed_data(folder, public_key))
+    except Misfit as error:
+        raise _fail(str(error)) from None
 
 
 def _signed_data(folder: Path, public_key: bytes) -> bytes:
@@ -147,33 +136,38 @@ class _Found:
     """What a folder holds, read once: what was checked is what is used."""
 
     folder: Path
-    manifest: Mapping[str, Any]
+    manifest: Manifest
 
     @cached_property
+    def product(self) -> Product:
+        """What kind of release it is."""
+        return product_with(self.manifest.parameters.strategy)
+
+    @property
     def verifier(self) -> Checking:
         """What this kind of release adds."""
-        return product_of(self.manifest["parameters"]).checking
+        return self.product.checking
 
     @cached_property
     def files(self) -> dict[str, bytes]:
         """Every file, with the size and hash that were signed."""
         found = {}
         self._require_files_of_a_release()
-        for name, facts in self.manifest["files"].items():
-            data = read_file(self.folder, name, min(facts["bytes"], MAX_TABLE_BYTES))
-            if len(data) != facts["bytes"] or hashlib.sha256(data).hexdigest() != facts["sha256"]:
+        for name, facts in self.manifest.files.items():
+            data = read_file(self.folder, name, min(facts.bytes, MAX_TABLE_BYTES))
+            if len(data) != facts.bytes or hashlib.sha256(data).hexdigest() != facts.sha256:
                 raise _fail(f"{name} is not the file that was signed; get the release again.")
             found[name] = data
         return found
 
     def _require_files_of_a_release(self) -> None:
         """See that the manifest lists what this kind of release has, before anything is read."""
-        signed, stems = self.manifest["files"], self.verifier.schemas(self.manifest)
+        signed, stems = self.manifest.files, self.verifier.schemas(self.manifest)
         known = {"label.md", *(f"{stem}.{form}" for stem in stems for form in ("jsonl", "parquet"))}
         if set(signed) - known:
             shown = ", ".join(sorted(set(signed) - known)[:5])
             raise _fail(f"signed files that no release of this kind has: {shown}.")
-        if sum(facts["bytes"] for facts in signed.values()) > _MAX_RELEASE_BYTES:
+        if sum(facts.bytes for facts in signed.values()) > _MAX_RELEASE_BYTES:
             raise _fail(f"the signed files are larger than {_MAX_RELEASE_BYTES} bytes together.")
 
     def file(self, name: str) -> bytes:
@@ -184,7 +178,7 @@ class _Found:
 
     def check_files(self) -> str:
         """See that the signed files are there, and nothing else is."""
-        known = {*self.manifest["files"], *_OWN}
+        known = {*self.manifest.files, *_OWN}
         extra = {path.name for path in self.folder.iterdir()} - known
         if extra:
             shown = ", ".join(sorted(extra)[:5])
@@ -202,7 +196,7 @@ class _Found:
             table = parse_twin(self.file(name), name, schema, rows, len(data))
             if rows != table.to_pylist():
                 raise _fail(f"{name} and {twin} do not say the same.")
-            if table.num_rows != self.manifest["rows"].get(stem):
+            if table.num_rows != self.manifest.rows.get(stem):
                 raise _fail(f"{name} has another number of rows than the manifest says.")
             found[stem] = table
         return found
@@ -216,9 +210,9 @@ class _Found:
         manifest, verifier = self.manifest, self.verifier
         verifier.check_promise(manifest, self.tables)
         require_same_people(manifest)
-        if manifest["code_version"] != code_version():  # which may say the same in other words
+        if manifest.code_version != code_version():  # which may say the same in other words
             return "guarantees follow from the parameters"
-        words = {group: _words_among(terms) for group, terms in manifest["guarantees"].items()}
+        words = {group: promised.words for group, promised in manifest.guarantees.items()}
         if words != verifier.words(manifest):
             raise _fail("the guarantees are not in the words of this kind of release.")
         if self.file("label.md") != verifier.label(manifest).encode():
@@ -227,10 +221,10 @@ class _Found:
 
     def check_recomputed(self, measurements: Path) -> str:
         """Make the tables again from the noisy measurements."""
-        measured, files = {}, product_of(self.manifest["parameters"]).groups
+        measured, files = {}, self.product.groups
         for group in self.verifier.groups(self.manifest):
             data = read_file(measurements, files[group].file, MAX_FILE_BYTES)
-            if hashlib.sha256(data).hexdigest() != self.manifest["measurements"].get(group):
+            if hashlib.sha256(data).hexdigest() != self.manifest.measurements.get(group):
                 raise _fail(f"{files[group].file} is not the measurement that the manifest names.")
             measured[group] = parse_parquet(data, files[group].file)
         decided = self._as_decided(measured, measurements)
@@ -248,8 +242,8 @@ class _Found:
 
     def _as_decided(self, measured: dict[str, pa.Table], folder: Path) -> Mapping[str, pa.Table]:
         """Read what was decided between draws, if anything was."""
-        signed, decided = self.manifest["measurements"], {}
-        for name, file in product_of(self.manifest["parameters"]).decisions.items():
+        signed, decided = self.manifest.measurements, {}
+        for name, file in self.product.decisions.items():
             if name in signed:
                 data = read_file(folder, file)
                 if hashlib.sha256(data).hexdigest() != signed[name]:
@@ -263,23 +257,18 @@ def _has_exactly(columns: Iterable[str]) -> Callable[[dict[str, Any]], bool]:
     return lambda row: row.keys() == names
 
 
-def _words_among(terms: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the terms of a guarantee that are no numbers; an unknown one is seen, too."""
-    return {name: value for name, value in terms.items() if type(value) is not int}
-
-
-def _check_sequence(manifest: Mapping[str, Any], min_sequence: int) -> str:
-    if manifest["sequence"] < min_sequence:
+def _check_sequence(manifest: Manifest, min_sequence: int) -> str:
+    if manifest.sequence < min_sequence:
         raise _fail(
-            f"the release has sequence {manifest['sequence']}, below {min_sequence}: somebody "
+            f"the release has sequence {manifest.sequence}, below {min_sequence}: somebody "
             "offers an old release as a new one."
         )
-    return f"sequence {manifest['sequence']} is not older than {min_sequence}"
+    return f"sequence {manifest.sequence} is not older than {min_sequence}"
 
 
-def _check_dates(manifest: Mapping[str, Any], now: datetime, may_be_expired: bool) -> str:
-    if now >= datetime.fromisoformat(manifest["expires"]):
+def _check_dates(manifest: Manifest, now: datetime, may_be_expired: bool) -> str:
+    if now >= datetime.fromisoformat(manifest.expires):
         if may_be_expired:
-            return f"expired on {manifest['expires']}, which was not asked about"
-        raise _fail(f"the release expired on {manifest['expires']}; get a newer one.")
-    return f"valid until {manifest['expires']}"
+            return f"expired on {manifest.expires}, which was not asked about"
+        raise _fail(f"the release expired on {manifest.expires}; get a newer one.")
+    return f"valid until {manifest.expires}"

@@ -178,9 +178,9 @@ class OldHome:
         manifest, checks = verify_release(
             folder, self.key, measurements=measurements, now=datetime.fromisoformat(created)
         )
-        signed = ("release_id", "product", "locale", "epoch", "sequence")
+        signed = {"release_id", "product", "locale", "epoch", "sequence"}
         found = {check.name: check.detail for check in checks}
-        return {**{name: manifest[name] for name in signed}, "checks": found}
+        return {**manifest.model_dump(include=signed), "checks": found}
 
     def printed(self, *command: str) -> Any:
         """Return what a command prints for machines."""

@@ -9,6 +9,7 @@ from hybriddp.noise.gaussian import DiscreteGaussian, gaussian_delta
 from tasks.products.mean.label import write_label
 from tasks.products.mean.processing import parameters_of
 from tasks.products.mean.tables import second_guarantee
+from tasks.verify.reading import described
 
 
 def read(run):
@@ -89,7 +90,7 @@ def test_label_says_limits_as_they_are_and_who_read_membership_off_the_log(usual
     manifest, _ = read(usual)
     for optin, is_said in (("roster", False), ("column", True), ("hash 1/20", True)):
         parameters = {**manifest["parameters"], "upper": "5/2", "optin": optin}
-        label = write_label({**manifest, "parameters": parameters})
+        label = write_label(described({**manifest, "parameters": parameters}))
         assert "between 0 and 2.5," in label
         assert ("was read off the log" in label) == is_said
 

@@ -20,14 +20,14 @@ from tasks.products.files import Made, files_of, rounded
 from tasks.products.numbers.log import NumbersRun, cohort_values
 from tasks.products.numbers.request import NumbersRequest, PersonNumber
 from tasks.products.numbers.steps import BEFORE_THE_CHARGE
+from tasks.products.parameters import Column, MeasurementParameters
 from tasks.products.product import Group, Product
 from tasks.products.request import Form, Name, picked
 from tasks.release.run import find_attempt
 from tasks.release.step import Step
 from tasks.release.steps import DISCARD, PUBLISH, RESERVE, SIGN_OFF, judging
 from tasks.verify.checks import VerificationFailed, require_prices
-from tasks.verify.form import named, whole
-from tasks.verify.manifest import guarantees_of, words_of
+from tasks.verify.manifest import Decimals, Manifest, guarantees_of, words_of
 
 HOLDERS, TABLE = "holders", "shares"
 SCHEMA = pa.schema({"people": pa.int64(), "share": pa.float64()})
@@ -39,6 +39,19 @@ class ShareSettings(Form):
 
     decimals: int = Field(3, ge=1, le=9, description="Decimals of the share.")
     valid_days: int = Field(14, ge=1, le=99, description="Days until it expires.")
+
+
+class ShareParameters(MeasurementParameters):
+    """What decides what is measured."""
+
+    column: Column
+
+
+class ShareManifest(Manifest):
+    """What is signed."""
+
+    parameters: ShareParameters
+    decimals: Decimals
 
 
 class ShareRequest(NumbersRequest, ShareSettings):
@@ -59,18 +72,18 @@ class ShareRequest(NumbersRequest, ShareSettings):
         return picked(self, ShareSettings)
 
     def prices(self):
-        return prices_of(self.measurement_parameters())
+        return prices_of(self.parameters())
 
-    def measurement_parameters(self):
-        return {
-            "strategy": "share", "mechanism_version": "share-1", "column": self.column,
-            "epsilon": str(exact(self.epsilon, "epsilon")), "delta": "0",
-            "optin": self.optin_source, "rotation": self.rotation, "times": self.times,
-        }  # fmt: skip
+    def parameters(self):
+        return ShareParameters(
+            strategy="share", mechanism_version="share-1", column=self.column,
+            epsilon=exact(self.epsilon, "epsilon"), delta=Fraction(0),
+            optin=self.optin_source, rotation=self.rotation, times=self.times,
+        )  # fmt: skip
 
 
-def prices_of(parameters) -> dict[str, Budget]:
-    return {HOLDERS: Budget(Fraction(parameters["epsilon"]))}
+def prices_of(parameters: ShareParameters) -> dict[str, Budget]:
+    return {HOLDERS: Budget(parameters.epsilon)}
 
 
 @dataclass(frozen=True)
@@ -79,7 +92,7 @@ class ShareRun(NumbersRun):
 
 
 def draw_holders(run: ShareRun) -> pa.Table:
-    mechanism = BoundedSumMechanism.for_budget(prices_of(run.reservation.parameters)[HOLDERS], 1)
+    mechanism = BoundedSumMechanism.for_budget(prices_of(run.request.parameters())[HOLDERS], 1)
 
     def draw(found: Any) -> pa.Table:
         has_one = (found.values[:, 0] > 0).astype("int64")
@@ -104,7 +117,7 @@ def make(release, settings, _hidden, _version) -> Made:
 
 
 def recomputed_files(manifest, _tables, measured) -> dict[str, bytes]:
-    return files_of(tables_of(measured[HOLDERS], manifest["decimals"]), manifest["decimals"])
+    return files_of(tables_of(measured[HOLDERS], manifest.decimals), manifest.decimals)
 
 
 def identify(request, home) -> ShareRun:
@@ -112,8 +125,8 @@ def identify(request, home) -> ShareRun:
 
 
 def check_promise(manifest, tables) -> None:
-    require_prices(manifest, prices_of(manifest["parameters"]))
-    if tables[TABLE]["people"].to_pylist() != [manifest["guarantees"][HOLDERS]["people"]]:
+    require_prices(manifest, prices_of(manifest.parameters))
+    if tables[TABLE]["people"].to_pylist() != [manifest.guarantees[HOLDERS].people]:
         raise VerificationFailed("the guarantees speak of other people than the table counts.")
 
 
@@ -123,8 +136,8 @@ SHARES = Product(
     event_modules=("hybriddp.mean.events",), has_lists=False, suites=("raw_numbers",),
     settings_part=ShareSettings, request_part=ShareRequest,
     checking_part=SimpleNamespace(
-        FIELDS={"decimals": whole(1, 9)}, PARAMETERS={"column": named},
-        label=lambda manifest: f"A share of people: {manifest['parameters']['column']}.\n",
+        MANIFEST=ShareManifest,
+        label=lambda manifest: f"A share of people: {manifest.parameters.column}.\n",
         schemas=lambda _: {TABLE: SCHEMA}, groups=lambda _: (HOLDERS,), words=lambda _: WORDS,
         check_promise=check_promise, recomputed_files=recomputed_files,
     ),

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tasks.release.run import Release
 from tasks.store.keys import Keyring
 from tasks.verify.checks import VerificationFailed
 from tasks.verify.manifest import manifest_bytes, signed_bytes
+from tasks.verify.reading import Misfit, described
 from tasks.verify.verify import verify_release
 
 
@@ -45,8 +47,9 @@ class Publisher:
             self.manifest["rows"][name] = table.num_rows
             self.write(f"{name}.parquet", parquet_bytes(table))
             self.write(f"{name}.jsonl", jsonl_bytes(table, self.manifest.get("decimals", 0)))
-            label = self._run.product.checking.label(self.manifest)
-            self.write("label.md", label.encode())
+            with suppress(Misfit):  # then no label fits it
+                label = self._run.product.checking.label(described(self.manifest))
+                self.write("label.md", label.encode())
         data = manifest_bytes(self.manifest)
         (self.folder / "manifest.json").write_bytes(data)
         signature = Keyring.open(self._run.home).signing.sign(signed_bytes(data))

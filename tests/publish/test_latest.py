@@ -41,7 +41,7 @@ def test_an_older_epoch_that_is_published_later_is_not_the_latest(two_weeks, sma
     before = latest(two_weeks)
     backfilled = publish_epoch(two_weeks, small_log, "2026-W39")
     manifest, _ = verify_release(backfilled, key_of(two_weeks))
-    assert manifest["sequence"] == 3
+    assert manifest.sequence == 3
     assert latest(two_weeks) == before
     assert before["epoch"] == LATER
 
@@ -57,10 +57,10 @@ def test_after_a_withdrawal_readers_are_moved_on_under_a_new_sequence(two_weeks,
     manifest, _ = verify_release(
         moved, key_of(two_weeks), min_sequence=2, measurements=run.folder, may_be_expired=True
     )
-    assert manifest["revision"] == 2
+    assert manifest.revision == 2
     old = json.loads((first / "manifest.json").read_bytes())
-    assert (manifest["created"], manifest["expires"]) == (old["created"], old["expires"])
-    assert manifest["files"] == old["files"], "the same list and the same label"
+    assert (manifest.created, manifest.expires) == (old["created"], old["expires"])
+    assert manifest.model_dump()["files"] == old["files"], "the same list and the same label"
 
 
 def test_when_everything_is_withdrawn_nothing_is_the_latest(two_weeks, small_log):
@@ -132,7 +132,7 @@ def test_another_version_of_the_parquet_writer_signs_no_second_manifest_of_a_seq
     shutil.rmtree(folder)
     again = publish_epoch(two_weeks, small_log, LATER)
     manifest, _ = verify_release(again, key_of(two_weeks))
-    assert (manifest["revision"], manifest["sequence"]) == (2, 3)
+    assert (manifest.revision, manifest.sequence) == (2, 3)
     assert not folder.exists()
 
 

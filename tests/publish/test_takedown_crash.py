@@ -86,5 +86,5 @@ def require_taken_down(root: Path, act: str, release_id: str) -> None:
     folder = shelf_of(home) / pointer["release"]
     verify_publication(home, folder, key_of(home))
     manifest, _ = verify_release(folder, key_of(home), min_sequence=3)
-    assert manifest["sequence"] == pointer["sequence"]
+    assert manifest.sequence == pointer["sequence"]
     Ledger(home.ledger).verify(published_heads(home))

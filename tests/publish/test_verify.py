@@ -34,12 +34,12 @@ def test_published_release_is_what_the_measurements_give(run, folder, key):
     manifest, checks = verify_release(folder, key, measurements=run.folder)
     assert sorted(path.name for path in folder.iterdir()) == sorted(FILES)
     assert [check.name for check in checks][-1] == "recomputed"
-    assert manifest["sequence"] == 1
+    assert manifest.sequence == 1
     rows = [json.loads(line) for line in (folder / "head_list.jsonl").read_text().splitlines()]
     assert {row["query"] for row in rows} == {"google", "weather"}
-    masses = manifest["masses"]
+    masses = manifest.masses
     total = sum(row["probability"] for row in rows)
-    total += sum(masses["query_wildcards"].values()) + masses["other_records"]
+    total += sum(masses.query_wildcards.values()) + masses.other_records
     assert total == pytest.approx(1, abs=1e-5)
 
 
@@ -165,8 +165,8 @@ def test_reprocessing_that_differs_is_a_new_revision(run, folder, key):
     revised = run_reprocess(request, run.home)
     assert revised.name == f"{run.release_id}.r2"
     manifest, _ = verify_release(revised, key, measurements=run.folder, min_sequence=2)
-    assert (manifest["revision"], manifest["sequence"], manifest["previous"]) == (2, 2, folder.name)
-    assert manifest["blocked_queries"] == 1
+    assert (manifest.revision, manifest.sequence, manifest.previous) == (2, 2, folder.name)
+    assert manifest.blocked_queries == 1
     assert b"google" not in (revised / "head_list.jsonl").read_bytes()
     assert json.loads((folder.parent / "latest.json").read_bytes())["release"] == revised.name
     with pytest.raises(VerificationFailed, match="withdrawn"):  # the first one names it

@@ -46,7 +46,7 @@ def test_charges_labels_and_caps_are_printed_upwards_and_what_is_left_downwards(
     assert charge.as_left == "(epsilon 1, delta 1e-05)"
     assert number_of(charge.epsilon, EPSILON_UNITS) == "1.00001"
     assert number_of(charge.delta, DELTA_UNITS) == "1.00001e-05"
-    promise = lifetime_promise(Policy(charge).statement.as_json())
+    promise = lifetime_promise(Policy(charge).statement)
     assert "(epsilon 1.00001, delta 1.00001e-05)" in promise
     shown = charge.as_json()
     assert shown["epsilon"] == 1.00001

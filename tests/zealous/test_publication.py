@@ -165,8 +165,8 @@ def test_a_blocked_query_is_in_no_histogram_of_a_revision(run, folder, key):
     assert b"news today" not in public
     assert b"maps" not in public
     manifest, _ = verify_release(revised, key, measurements=run.folder, min_sequence=2)
-    assert (manifest["revision"], manifest["previous"]) == (2, folder.name)
-    assert manifest["blocked_items"] == 1 + 2 + 2 + 1
+    assert (manifest.revision, manifest.previous) == (2, folder.name)
+    assert manifest.blocked_items == 1 + 2 + 2 + 1
     assert set(files_below(folder)) == {"withdrawn.json", "withdrawn.sig"}, "it named them"
     assert files_below(run.folder) == measured
     assert newest_folder(folder.parent) == revised
@@ -265,5 +265,5 @@ def test_histograms_of_the_first_version_keep_their_column_and_still_verify(run,
     for name, data in publication_files(run, old).items():
         (folder / name).write_bytes(data)
     manifest, checks = verify_release(folder, key, measurements=run.folder)
-    assert (manifest["schema_version"], checks[-1].name) == (2, "recomputed")
+    assert (manifest.schema_version, checks[-1].name) == (2, "recomputed")
     assert pq.read_schema(folder / "queries.parquet").names == ["rank", "query", "users"]

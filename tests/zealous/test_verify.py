@@ -22,7 +22,7 @@ PUBLIC = [
 def test_an_honest_release_passes_with_and_without_its_measurements(run, folder, key):
     manifest, checks = verify_release(folder, key, measurements=run.folder)
     assert [check.name for check in checks][-1] == "recomputed"
-    assert manifest["parameters"]["relaxation"] == "probabilistic"
+    assert manifest.parameters.relaxation == "probabilistic"
     assert "recomputed" not in [check.name for check in verify_release(folder, key)[1]]
     assert verify_publication(run.home, folder, key) == checks
 

@@ -9,8 +9,7 @@ from hybriddp.kmeans.estimation import ClusterDesign
 from hybriddp.params import Budget
 from tasks.products.clusters import ANSWERS, POINTS
 from tasks.products.numbers.parameters import NumberParameters, NumbersParameters
-from tasks.products.parameters import fitting
-from tasks.verify.form import one_of, whole
+from tasks.verify.form import fitting, one_of, whole
 
 
 class ClusterParameters(NumbersParameters):

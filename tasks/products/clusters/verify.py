@@ -1,15 +1,13 @@
 """Are published clusters what their measurements give? From public facts alone."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import pyarrow as pa
 
 from hybriddp.errors import HybridDPError
 from hybriddp.kmeans.estimation import find_clusters
 from tasks.products.clusters import ANSWERS, POINTS
-from tasks.products.clusters.label import write_label
-from tasks.products.clusters.parameters import ClusterParameters
+from tasks.products.clusters.label import ClusterManifest, write_label
 from tasks.products.clusters.tables import (
     SCHEMAS,
     WORDS,
@@ -20,55 +18,53 @@ from tasks.products.clusters.tables import (
 )
 from tasks.products.files import files_of
 from tasks.verify.checks import VerificationFailed, require_prices
-from tasks.verify.form import Form, keyed, name, short, whole
 from tasks.verify.manifest import Words
 
-FIELDS: dict[str, Form] = {"noise": keyed(name, short, 10), "decimals": whole(0, 12)}
-PARAMETERS: dict[str, Form] = ClusterParameters.forms()
+MANIFEST = ClusterManifest
 
 
-def schemas(manifest: Mapping[str, Any]) -> dict[str, pa.Schema]:
+def schemas(manifest: ClusterManifest) -> dict[str, pa.Schema]:
     """Return the columns of every published table."""
     return SCHEMAS
 
 
-def groups(manifest: Mapping[str, Any]) -> tuple[str, ...]:
+def groups(manifest: ClusterManifest) -> tuple[str, ...]:
     """Return the groups that have a measurement."""
-    return tuple(ClusterParameters.read(manifest["parameters"]).prices)
+    return tuple(manifest.parameters.prices)
 
 
-def check_promise(manifest: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> None:
+def check_promise(manifest: ClusterManifest, tables: Mapping[str, pa.Table]) -> None:
     """See that parameters, guarantees, noise and rows say one thing."""
+    parameters = manifest.parameters
     try:
-        parameters = ClusterParameters.read(manifest["parameters"])
         prices = parameters.prices
         described = describe(parameters.design)
-        facts = judged_facts(parameters, tables, manifest["decimals"])
+        facts = judged_facts(parameters, tables, manifest.decimals)
     except (HybridDPError, KeyError, TypeError, ValueError):
         raise VerificationFailed("parameters and guarantees are not those of clusters.") from None
     require_prices(manifest, prices)
-    if described != manifest["noise"]:
+    if described != manifest.noise:
         raise VerificationFailed("the noise is not the one that keeps the promise.")
     if facts["n_missing"] or facts["n_impossible"] or not facts["order_is_fixed"]:
         raise VerificationFailed("the tables hold a row that no measurement gives.")
 
 
-def words(manifest: Mapping[str, Any]) -> Words:
+def words(manifest: ClusterManifest) -> Words:
     """Return what is said of each group."""
     return {group: WORDS[group] for group in groups(manifest)}
 
 
-def label(manifest: Mapping[str, Any]) -> str:
+def label(manifest: ClusterManifest) -> str:
     """Write the label again."""
     return write_label(manifest)
 
 
 def recomputed_files(
-    manifest: Mapping[str, Any], tables: Mapping[str, pa.Table], measured: Mapping[str, pa.Table]
+    manifest: ClusterManifest, tables: Mapping[str, pa.Table], measured: Mapping[str, pa.Table]
 ) -> dict[str, bytes]:
     """Walk from the first centres to the last ones again."""
-    parameters = ClusterParameters.read(manifest["parameters"])
-    design, decimals = parameters.design, manifest["decimals"]
+    parameters = manifest.parameters
+    design, decimals = parameters.design, manifest.decimals
     # Every client answers once in each iteration, and counts for a whole grid.
     answers = parameters.n_iterations * parameters.grid
     if sum(measured[ANSWERS]["count"].to_pylist()) != answers * _people(manifest, ANSWERS):
@@ -77,5 +73,5 @@ def recomputed_files(
     return files_of(build_tables(parameters.columns, found, decimals), decimals)
 
 
-def _people(manifest: Mapping[str, Any], group: str) -> int:
-    return int(manifest["guarantees"][group]["people"])
+def _people(manifest: ClusterManifest, group: str) -> int:
+    return manifest.guarantees[group].people

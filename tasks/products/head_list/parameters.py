@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 from hybriddp.params import BlenderParams, Budget
 from hybriddp.randomizers.laws import client_budget
 from tasks.products.head_list import CLIENTS, HEADLIST, HISTOGRAM
-from tasks.products.parameters import Exact, MeasurementParameters, Short, fitting
-from tasks.verify.form import whole
+from tasks.products.parameters import Exact, MeasurementParameters, Short
+from tasks.verify.form import fitting, whole
 
 ClientReport = Literal["one-stage", "two-stage", "two-stage-exact"]
 Clients = Literal["simulate", "reports"]

@@ -9,7 +9,7 @@ _SHOWN = 5
 
 def summary(published: Published) -> Summary:
     """Show the first records, and what was promised."""
-    manifest, groups = published.manifest, published.manifest["guarantees"]
+    manifest, groups = published.manifest, published.manifest.guarantees
     rows = [
         (
             str(row["rank"]),
@@ -24,11 +24,11 @@ def summary(published: Published) -> Summary:
         yield Grid(("rank", "query", "url", "probability", "95 % interval"), rows)
     else:
         yield "No record was popular enough: more opt-in people or a larger epsilon help."
-    optin = [f"{groups[name]['people']:,}" for name in (HEADLIST, HISTOGRAM) if name in groups]
-    paid = Charge(groups[HEADLIST]["epsilon_nano"], groups[HEADLIST]["delta_atto"])
+    optin = [f"{groups[name].people:,}" for name in (HEADLIST, HISTOGRAM) if name in groups]
+    paid = Charge.of_terms(groups[HEADLIST].terms)
     yield (
-        f"\n{manifest['rows']['head_list']} records of {manifest['rows']['trends']} queries; "
-        f"everything else has probability {manifest['masses']['other_records']:.4f}.\n"
+        f"\n{manifest.rows['head_list']} records of {manifest.rows['trends']} queries; "
+        f"everything else has probability {manifest.masses.other_records:.4f}.\n"
         f"{paid} at most for each of {' + '.join(optin)} opt-in people and "
-        f"{groups[CLIENTS]['people']:,} clients.\n{blocked_words(manifest)}"
+        f"{groups[CLIENTS].people:,} clients.\n{blocked_words(manifest)}"
     )

@@ -7,54 +7,37 @@ import pyarrow as pa
 
 from tasks.products.head_list import HEADLIST
 from tasks.products.head_list.estimation.columns import HEAD_LIST, TRENDS
-from tasks.products.head_list.label import head_list_words, write_label
+from tasks.products.head_list.label import HeadListManifest, head_list_words, write_label
 from tasks.products.head_list.measuring.left_out_file import LISTED, without
-from tasks.products.head_list.parameters import HeadListParameters, groups_of, prices_of
-from tasks.store.reading import is_text
+from tasks.products.head_list.parameters import groups_of, prices_of
 from tasks.verify.checks import require_prices
-from tasks.verify.form import Form, fields, keyed, number, short, size, whole
 from tasks.verify.manifest import Words
 
-FIELDS: dict[str, Form] = {
-    "interval_method": short,
-    "cross_check": fields(
-        {"records": size, "chi_square": short, "p_value": short, "suspicious_records": size}
-    ),
-    "decimals": whole(0, 12),
-    "masses": fields(
-        {
-            "query_wildcards": keyed(is_text, number, 10_000),
-            "other_records": number,
-            "other_queries": number,
-        }
-    ),
-    "blocked_queries": size,
-}
-PARAMETERS: dict[str, Form] = HeadListParameters.forms()
+MANIFEST = HeadListManifest
 
 
-def schemas(manifest: Mapping[str, Any]) -> dict[str, pa.Schema]:
+def schemas(manifest: HeadListManifest) -> dict[str, pa.Schema]:
     """Return the columns of every published table."""
     return {"head_list": HEAD_LIST, "trends": TRENDS}
 
 
-def groups(manifest: Mapping[str, Any]) -> tuple[str, ...]:
+def groups(manifest: HeadListManifest) -> tuple[str, ...]:
     """Return the groups whose measurements the list was made from."""
-    return groups_of(HeadListParameters.read(manifest["parameters"]).params)
+    return groups_of(manifest.parameters.params)
 
 
-def check_promise(manifest: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> None:
+def check_promise(manifest: HeadListManifest, tables: Mapping[str, pa.Table]) -> None:
     """See that the guarantees are what the parameters cost."""
-    require_prices(manifest, prices_of(HeadListParameters.read(manifest["parameters"]).params))
+    require_prices(manifest, prices_of(manifest.parameters.params))
 
 
-def words(manifest: Mapping[str, Any]) -> Words:
+def words(manifest: HeadListManifest) -> Words:
     """Return what is said of each group."""
-    said = head_list_words(HeadListParameters.read(manifest["parameters"]))
+    said = head_list_words(manifest.parameters)
     return {group: said[group] for group in groups(manifest)}
 
 
-def label(manifest: Mapping[str, Any]) -> str:
+def label(manifest: HeadListManifest) -> str:
     """Write the label again."""
     return write_label(manifest)
 
@@ -68,7 +51,7 @@ def decided(
 
 
 def recomputed_files(
-    manifest: Mapping[str, Any], tables: Mapping[str, pa.Table], measured: Mapping[str, pa.Table]
+    manifest: HeadListManifest, tables: Mapping[str, pa.Table], measured: Mapping[str, pa.Table]
 ) -> dict[str, bytes]:
     """Do the whole post-processing again; compare what is no file, return what is."""
     # Consumers have no measurements, and estimating takes long to import.

@@ -1,13 +1,11 @@
 """The privacy label of a release of histograms, in plain words, made from its manifest alone."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from hybriddp.zealous.events import PROBABILISTIC
-from tasks.budget.policy import DELTA_UNITS, EPSILON_UNITS
-from tasks.products.histograms.parameters import ZealousParameters
+from tasks.budget.policy import DELTA_UNITS, EPSILON_UNITS, Charge
+from tasks.products.histograms.parameters import Kind, ZealousParameters
 from tasks.products.label import lifetime_promise, limits_of_the_promise, number_of
 from tasks.products.label_people import epoch_promise, membership_limits
+from tasks.verify.manifest import Manifest, Part, Short, Size
 
 _MEANINGS = {
     True: "**What the numbers mean** (probabilistic differential privacy). But for outcomes that "
@@ -21,24 +19,44 @@ _MEANINGS = {
 }
 
 
-def write_label(facts: Mapping[str, Any]) -> str:
-    """Return the label as Markdown; `facts` is the manifest before its files are known."""
-    parameters, groups = ZealousParameters.read(facts["parameters"]), facts["guarantees"]
+class Thresholds(Part):
+    """The noise of a histogram, and how many contributors an item needs to be shown."""
+
+    noise_scale: Short
+    first_threshold: Size
+    threshold: Size
+    margin_95: Size
+    leak: Short
+
+
+class HistogramManifest(Manifest):
+    """What the manifest of histograms says."""
+
+    parameters: ZealousParameters
+    histograms: dict[Kind, Thresholds]
+    blocked_items: Size
+
+    @property
+    def n_blocked(self) -> int:
+        """How many items a blocklist left out."""
+        return self.blocked_items
+
+
+def write_label(manifest: HistogramManifest) -> str:
+    """Return the label as Markdown; it says nothing of the files."""
+    parameters, groups, shown = manifest.parameters, manifest.guarantees, manifest.histograms
     kinds = parameters.histograms
-    people = groups[kinds[0]]["people"]
-    epsilon, delta = (
-        sum(groups[kind][name] for kind in kinds) for name in ("epsilon_nano", "delta_atto")
-    )
+    people = groups[kinds[0]].people
+    charge = Charge.sum(Charge.of_terms(groups[kind].terms) for kind in kinds)
     rows = "\n".join(
-        f"| {kind} | {facts['rows'][kind]:,} | {facts['histograms'][kind]['threshold']} | "
-        f"{facts['histograms'][kind]['margin_95']} | "
-        f"{number_of(groups[kind]['epsilon_nano'], EPSILON_UNITS)} | "
-        f"{number_of(groups[kind]['delta_atto'], DELTA_UNITS)} |"
+        f"| {kind} | {manifest.rows[kind]:,} | {shown[kind].threshold} | {shown[kind].margin_95} | "
+        f"{number_of(groups[kind].epsilon_nano, EPSILON_UNITS)} | "
+        f"{number_of(groups[kind].delta_atto, DELTA_UNITS)} |"
         for kind in kinds
     )
     m = parameters.items_per_user
     sections = [
-        f"# Privacy label: {facts['product']}, {facts['locale']}, {facts['epoch']}",
+        f"# Privacy label: {manifest.product}, {manifest.locale}, {manifest.epoch}",
         f"These histograms say which items of their searches many of {people:,} people share. Each "
         f"person contributes at most {m} different item{'s' if m > 1 else ''} to each histogram, "
         "noise was added to every count, and items of few contributors are left out.",
@@ -46,13 +64,14 @@ def write_label(facts: Mapping[str, Any]) -> str:
         "| histogram | items | shown above | noise within (95 %) | epsilon | delta |\n"
         f"|---|---|---|---|---|---|\n{rows}",
         f"**In all** each of the {people:,} people pays epsilon "
-        f"{number_of(epsilon, EPSILON_UNITS)} and delta {number_of(delta, DELTA_UNITS)}: the "
-        "histograms come from the same people, so their costs add up. The curator saw their "
-        f"searches. The promise compares {groups[kinds[0]]['neighbours']}.",
+        f"{number_of(charge.epsilon, EPSILON_UNITS)} and delta "
+        f"{number_of(charge.delta, DELTA_UNITS)}: the histograms come from the same people, so "
+        "their costs add up. The curator saw their searches. The promise compares "
+        f"{groups[kinds[0]].neighbours}.",
         _MEANINGS[parameters.relaxation == PROBABILISTIC],
         _membership(parameters),
         *epoch_promise(parameters),
-        lifetime_promise(facts["cap"]),
+        lifetime_promise(manifest.cap),
         limits_of_the_promise("what a person searched for", "search"),
     ]
     return "\n\n".join(sections) + "\n"

@@ -7,8 +7,8 @@ from pydantic import AfterValidator, Field
 
 from hybriddp.params import Budget
 from tasks.budget.policy import DELTA_UNITS, EPSILON_UNITS
-from tasks.products.parameters import MeasurementParameters, Short, fitting
-from tasks.verify.form import whole
+from tasks.products.parameters import MeasurementParameters, Short
+from tasks.verify.form import fitting, whole
 
 Kind = Literal["keywords", "queries", "pairs", "clicks"]
 Relaxation = Literal["probabilistic", "indistinguishable"]

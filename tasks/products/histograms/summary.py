@@ -3,7 +3,6 @@
 from hybriddp.zealous.item_kinds import ITEM_COLUMNS
 from tasks.budget.policy import Charge
 from tasks.products.histograms.estimation.tables import count_column
-from tasks.products.histograms.parameters import ZealousParameters
 from tasks.release.summary import Grid, Published, Summary, blocked_words
 
 _SHOWN = 5
@@ -12,13 +11,13 @@ _SHOWN = 5
 def summary(published: Published) -> Summary:
     """Show the first rows of every histogram, and what was promised."""
     manifest = published.manifest
-    parameters, groups = ZealousParameters.read(manifest["parameters"]), manifest["guarantees"]
-    column, kinds = count_column(manifest["schema_version"]), parameters.histograms
+    parameters, groups = manifest.parameters, manifest.guarantees
+    column, kinds = count_column(manifest.schema_version), parameters.histograms
     for kind in kinds:
-        shown = manifest["histograms"][kind]
+        shown = manifest.histograms[kind]
         yield (
-            f"{manifest['rows'][kind]:,} {kind} of more than {shown['threshold']} contributors "
-            f"(noise within {shown['margin_95']} in 95 % of cases)"
+            f"{manifest.rows[kind]:,} {kind} of more than {shown.threshold} contributors "
+            f"(noise within {shown.margin_95} in 95 % of cases)"
         )
         names = ITEM_COLUMNS[kind]
         rows = [
@@ -27,14 +26,11 @@ def summary(published: Published) -> Summary:
         ]
         if rows:
             yield Grid(("rank", *names, "contributors"), rows)
-    charge = Charge(
-        sum(groups[kind]["epsilon_nano"] for kind in kinds),
-        sum(groups[kind]["delta_atto"] for kind in kinds),
-    )
+    charge = Charge.sum(Charge.of_terms(groups[kind].terms) for kind in kinds)
     yield (
         f"\nEach person contributes at most {parameters.items_per_user} of their items to a "
         "histogram, so more people have an item than contributed it; how many more was not "
         "measured.\n"
         f"{charge} in all, {parameters.relaxation}, for each of "
-        f"{groups[kinds[0]]['people']:,} people.\n{blocked_words(manifest)}"
+        f"{groups[kinds[0]].people:,} people.\n{blocked_words(manifest)}"
     )

@@ -1,13 +1,11 @@
 """Are published histograms what their measurements give? From public facts alone."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import pyarrow as pa
 
 from hybriddp.errors import HybridDPError
-from hybriddp.zealous.item_kinds import ITEM_COLUMNS, ITEM_KINDS
-from tasks.ledger.payloads import Terms
+from hybriddp.zealous.item_kinds import ITEM_COLUMNS
 from tasks.products.files import files_of
 from tasks.products.histograms.estimation.tables import (
     build_table,
@@ -17,90 +15,63 @@ from tasks.products.histograms.estimation.tables import (
     rank_items,
     schema_of,
 )
-from tasks.products.histograms.label import write_label
-from tasks.products.histograms.parameters import ZealousParameters
+from tasks.products.histograms.label import HistogramManifest, write_label
 from tasks.verify.checks import VerificationFailed, require_prices
-from tasks.verify.form import Form, fields, keyed, one_of, short, size
 from tasks.verify.manifest import Words
 
-FIELDS: dict[str, Form] = {
-    "histograms": keyed(
-        one_of(*ITEM_KINDS),
-        fields(
-            {
-                "noise_scale": short,
-                "first_threshold": size,
-                "threshold": size,
-                "margin_95": size,
-                "leak": short,
-            }
-        ),
-        len(ITEM_KINDS),
-    ),
-    "blocked_items": size,
-}
-PARAMETERS: dict[str, Form] = ZealousParameters.forms()
+MANIFEST = HistogramManifest
 
 
-def schemas(manifest: Mapping[str, Any]) -> dict[str, pa.Schema]:
+def schemas(manifest: HistogramManifest) -> dict[str, pa.Schema]:
     """Return the columns of every published table."""
-    return {kind: schema_of(kind, manifest["schema_version"]) for kind in groups(manifest)}
+    return {kind: schema_of(kind, manifest.schema_version) for kind in groups(manifest)}
 
 
-def groups(manifest: Mapping[str, Any]) -> tuple[str, ...]:
+def groups(manifest: HistogramManifest) -> tuple[str, ...]:
     """Return the histograms, each of which has a measurement of its own."""
-    return ZealousParameters.read(manifest["parameters"]).histograms
+    return manifest.parameters.histograms
 
 
-def check_promise(manifest: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> None:
+def check_promise(manifest: HistogramManifest, tables: Mapping[str, pa.Table]) -> None:
     """See that parameters, guarantees, noise, thresholds and rows say one thing."""
-    guarantees = manifest["guarantees"]
+    parameters = manifest.parameters
     try:
-        parameters = ZealousParameters.read(manifest["parameters"])
         prices = parameters.prices
-        described = describe(
-            parameters,
-            {kind: _as_charged(terms) for kind, terms in guarantees.items()},
-        )
+        paid = {kind: promised.terms for kind, promised in manifest.guarantees.items()}
+        described = describe(parameters, paid)
     except (HybridDPError, KeyError, TypeError, ValueError):
         raise VerificationFailed("parameters and guarantees are not those of histograms.") from None
     require_prices(manifest, prices)
-    if described != manifest["histograms"]:
+    if described != {kind: stated.model_dump() for kind, stated in manifest.histograms.items()}:
         raise VerificationFailed("noise and thresholds are not those that keep the promise.")
     for kind, terms in described.items():
-        counts = tables[kind][count_column(manifest["schema_version"])].to_pylist()
+        counts = tables[kind][count_column(manifest.schema_version)].to_pylist()
         if min(counts, default=terms["threshold"] + 1) <= terms["threshold"]:
             raise VerificationFailed(f"{kind}.parquet shows an item at or below its threshold.")
 
 
-def _as_charged(terms: Mapping[str, Any]) -> Terms:
-    return Terms(
-        epsilon_nano=terms["epsilon_nano"], delta_atto=terms["delta_atto"], members=terms["people"]
-    )
-
-
-def words(manifest: Mapping[str, Any]) -> Words:
+def words(manifest: HistogramManifest) -> Words:
     """Return what is said of each histogram's people."""
     return histogram_words(groups(manifest))
 
 
-def label(manifest: Mapping[str, Any]) -> str:
+def label(manifest: HistogramManifest) -> str:
     """Write the label again."""
     return write_label(manifest)
 
 
 def recomputed_files(
-    manifest: Mapping[str, Any], tables: Mapping[str, pa.Table], measured: Mapping[str, pa.Table]
+    manifest: HistogramManifest, tables: Mapping[str, pa.Table], measured: Mapping[str, pa.Table]
 ) -> dict[str, bytes]:
     """Build the histograms again, without what was blocked; compare what is no file."""
-    blocked, version = _missing_texts(tables, measured), manifest["schema_version"]
+    blocked, version = _missing_texts(tables, measured), manifest.schema_version
     again = {
         kind: build_table(kind, rank_items(kind, table), blocked, version)
         for kind, table in measured.items()
     }
     n_measured = sum(table.num_rows for table in measured.values())
     n_blocked = n_measured - sum(table.num_rows for table in again.values())
-    if n_blocked != manifest["blocked_items"]:
+    if n_blocked != manifest.blocked_items:
         raise VerificationFailed("items are missing beyond those that were blocked.")
     return files_of(again)
 

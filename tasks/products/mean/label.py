@@ -1,7 +1,7 @@
-"""The privacy label of a release of means, in plain words, made from its manifest alone."""
+"""The manifest of a release of means, and the privacy label that says it in plain words."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from tasks.products.label import lifetime_promise, limits_of_the_promise
 from tasks.products.label_people import epoch_promise
@@ -9,14 +9,36 @@ from tasks.products.mean import MEANS, SUMS
 from tasks.products.mean.parameters import MeanParameters
 from tasks.products.numbers.label import RULES, membership, what_people_pay
 from tasks.publish.showing import in_markdown
+from tasks.verify.form import fitting, keyed, listed, maybe, name, short
+from tasks.verify.manifest import Decimals, Manifest, Noise, Part, Size
 
 
-def write_label(facts: Mapping[str, Any]) -> str:
-    """Return the label as Markdown; `facts` is the manifest before its files are known."""
-    parameters, groups = MeanParameters.read(facts["parameters"]), facts["guarantees"]
+class Agreement(Part):
+    """How far the groups are apart, if both were asked."""
+
+    compared: Size
+    p_value: Annotated[str | None, fitting(maybe(short))]
+
+
+_SECOND = maybe(listed(keyed(name, short, 10), 10))
+
+
+class MeanManifest(Manifest):
+    """What the manifest of a release of means says."""
+
+    parameters: MeanParameters
+    second_guarantee: Annotated[list[dict[str, str]] | None, fitting(_SECOND)]
+    noise: Noise
+    cross_check: Agreement
+    decimals: Decimals
+
+
+def write_label(manifest: MeanManifest) -> str:
+    """Return the label as Markdown; it says nothing of the files."""
+    parameters, groups = manifest.parameters, manifest.guarantees
     by = f", for each {in_markdown(parameters.by)}" if parameters.by else ""
     sections = [
-        f"# Privacy label: {facts['product']}, {facts['locale']}, {facts['epoch']}",
+        f"# Privacy label: {manifest.product}, {manifest.locale}, {manifest.epoch}",
         f"This release says what the mean of {in_markdown(parameters.column)} is{by}. A "
         f"person's number is {RULES[parameters.per_person]}, 0 if there is none, and counts as "
         f"a number between 0 and {float(parameters.upper):g}, whatever it is. Noise hides "
@@ -28,14 +50,14 @@ def write_label(facts: Mapping[str, Any]) -> str:
         ),
         "**What the numbers mean** (the first guarantee). Whatever one person's number had been "
         "instead, no release would have become more than e^epsilon times as likely, but for a "
-        f"chance of delta. The promise compares {groups[SUMS]['neighbours']}. It holds against "
+        f"chance of delta. The promise compares {groups[SUMS].neighbours}. It holds against "
         "everybody, whatever else they know.",
-        *_second(facts["second_guarantee"]),
+        *_second(manifest.second_guarantee),
         membership(parameters),
         *epoch_promise(parameters),
-        lifetime_promise(facts["cap"], "numbers and searches"),
+        lifetime_promise(manifest.cap, "numbers and searches"),
         limits_of_the_promise("a person's number", "have one"),
-        _intervals(facts),
+        _intervals(manifest),
     ]
     return "\n\n".join(sections) + "\n"
 
@@ -64,17 +86,17 @@ def _coalition(share: str) -> str:
     return "none" if float(share) == 0 else f"{float(share):.0%}"
 
 
-def _intervals(facts: Mapping[str, Any]) -> str:
-    check, noise = facts["cross_check"], facts["noise"]
+def _intervals(manifest: MeanManifest) -> str:
+    check, noise = manifest.cross_check, manifest.noise
     text = (
         "**Intervals** cover the mean of these very people's numbers, after clamping, 19 times in "
         "20, one at a time, if opt-in people and clients are alike. The curator's noise on a sum "
         f"has a standard deviation of {noise['sums_sd']}, the noise of a report one of at most "
         f"{noise['report_sd_at_most']}."
     )
-    if check["p_value"] is None:
+    if check.p_value is None:
         return text + " Whether the groups are alike was not compared."
     return text + (
-        f" That the groups differ as much as they do has p <= {check['p_value']} over "
-        f"{check['compared']} key{'s' if check['compared'] > 1 else ''}."
+        f" That the groups differ as much as they do has p <= {check.p_value} over "
+        f"{check.compared} key{'s' if check.compared > 1 else ''}."
     )

@@ -11,8 +11,8 @@ from hybriddp.randomizers.numbers.grid import ValueGrid
 from tasks.budget.policy import EPSILON_UNITS
 from tasks.products.mean import NUMBERS, SQUARES, SUMS
 from tasks.products.numbers.parameters import NumbersParameters, PerPerson
-from tasks.products.parameters import Column, Exact, fitting
-from tasks.verify.form import one_of, whole
+from tasks.products.parameters import Column, Exact
+from tasks.verify.form import fitting, one_of, whole
 
 Noise = Literal["laplace", "gaussian"]
 Report = Literal["mixed", "bit", "window", "laplace", "gaussian"]

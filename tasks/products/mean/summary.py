@@ -1,6 +1,5 @@
 """What a terminal shows of means."""
 
-from tasks.products.mean.parameters import MeanParameters
 from tasks.release.summary import Grid, Published, Summary, promise
 
 _SHOWN = 20
@@ -9,7 +8,7 @@ _SHOWN = 20
 def summary(published: Published) -> Summary:
     """Show the means, and what was promised."""
     manifest = published.manifest
-    parameters, decimals = MeanParameters.read(manifest["parameters"]), manifest["decimals"]
+    parameters, decimals = manifest.parameters, manifest.decimals
     yield f"Mean of {parameters.column}, {parameters.per_person} of each person"
     rows = []
     for row in published.rows["means"][:_SHOWN]:
@@ -17,10 +16,10 @@ def summary(published: Published) -> Summary:
         people = (f"{row[name]:,}" for name in ("optin_people", "clients"))
         rows.append((row["key"], *people, mean, f"{low} - {high}"))
     yield Grid((parameters.by or "", "opt-in", "clients", "mean", "95 % interval"), rows)
-    if manifest["rows"]["means"] > _SHOWN:
-        yield f"... and {manifest['rows']['means'] - _SHOWN} more"
+    if manifest.rows["means"] > _SHOWN:
+        yield f"... and {manifest.rows['means'] - _SHOWN} more"
     yield f"\n{promise(manifest)}."
-    for row in manifest["second_guarantee"] or ():
+    for row in manifest.second_guarantee or ():
         yield (
             f"Against those who see only this release, and {float(row['coalition']):.0%} of the "
             f"clients: epsilon {row['epsilon_optin']} for opt-in people, {row['epsilon_clients']} "

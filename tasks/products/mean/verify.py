@@ -1,7 +1,6 @@
 """Are published means what their measurements give? From public facts alone."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import pyarrow as pa
 
@@ -9,8 +8,7 @@ from hybriddp.errors import HybridDPError
 from hybriddp.mean.estimation import estimate_means
 from tasks.products.files import files_of
 from tasks.products.mean import NUMBERS, SUMS
-from tasks.products.mean.label import write_label
-from tasks.products.mean.parameters import MeanParameters
+from tasks.products.mean.label import MeanManifest, write_label
 from tasks.products.mean.tables import (
     SCHEMA,
     TABLE,
@@ -24,68 +22,59 @@ from tasks.products.mean.tables import (
     sizes_of,
 )
 from tasks.verify.checks import VerificationFailed, require_prices
-from tasks.verify.form import Form, fields, keyed, listed, maybe, name, short, size, whole
 from tasks.verify.manifest import Words
 
-FIELDS: dict[str, Form] = {
-    "second_guarantee": maybe(listed(keyed(name, short, 10), 10)),
-    "noise": keyed(name, short, 10),
-    "cross_check": fields({"compared": size, "p_value": maybe(short)}),
-    "decimals": whole(0, 12),
-}
-PARAMETERS: dict[str, Form] = MeanParameters.forms()
+MANIFEST = MeanManifest
 
 
-def schemas(manifest: Mapping[str, Any]) -> dict[str, pa.Schema]:
+def schemas(manifest: MeanManifest) -> dict[str, pa.Schema]:
     """Return the columns of every published table."""
     return {TABLE: SCHEMA}
 
 
-def groups(manifest: Mapping[str, Any]) -> tuple[str, ...]:
+def groups(manifest: MeanManifest) -> tuple[str, ...]:
     """Return the groups that have a measurement."""
-    return tuple(MeanParameters.read(manifest["parameters"]).prices)
+    return tuple(manifest.parameters.prices)
 
 
-def check_promise(manifest: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> None:
+def check_promise(manifest: MeanManifest, tables: Mapping[str, pa.Table]) -> None:
     """See that parameters, both guarantees, noise and rows say one thing."""
-    guarantees, table = manifest["guarantees"], tables[TABLE]
+    parameters, table = manifest.parameters, tables[TABLE]
     try:
-        parameters = MeanParameters.read(manifest["parameters"])
         prices, design = parameters.prices, parameters.design
         described, upper = describe(design), float(parameters.upper)
         second = second_guarantee(design, sizes_of(table))
     except (HybridDPError, KeyError, TypeError, ValueError):
         raise VerificationFailed("parameters and guarantees are not those of a mean.") from None
     require_prices(manifest, prices)
-    if described != manifest["noise"]:
+    if described != manifest.noise:
         raise VerificationFailed("the noise is not the one that keeps the promise.")
-    if second != manifest["second_guarantee"]:
+    if second != manifest.second_guarantee:
         raise VerificationFailed("the second guarantee is not the one that is proved.")
     counted = [sum(column) for column in zip(*sizes_of(table), strict=True)]
-    if counted != [guarantees[group]["people"] for group in (SUMS, NUMBERS)]:
+    if counted != [manifest.guarantees[group].people for group in (SUMS, NUMBERS)]:
         raise VerificationFailed("the guarantees speak of other people than the table counts.")
-    facts = judged_facts(table, manifest["decimals"], upper)
+    facts = judged_facts(table, manifest.decimals, upper)
     if facts["n_impossible"] or facts["n_crossed"] or facts["n_repeated"]:
         raise VerificationFailed(f"{TABLE}.parquet holds a row that no measurement gives.")
 
 
-def words(manifest: Mapping[str, Any]) -> Words:
+def words(manifest: MeanManifest) -> Words:
     """Return what is said of each group."""
     return {group: WORDS[group] for group in groups(manifest)}
 
 
-def label(manifest: Mapping[str, Any]) -> str:
+def label(manifest: MeanManifest) -> str:
     """Write the label again."""
     return write_label(manifest)
 
 
 def recomputed_files(
-    manifest: Mapping[str, Any], tables: Mapping[str, pa.Table], measured: Mapping[str, pa.Table]
+    manifest: MeanManifest, tables: Mapping[str, pa.Table], measured: Mapping[str, pa.Table]
 ) -> dict[str, bytes]:
     """Estimate the means again; compare what is no file."""
-    design = MeanParameters.read(manifest["parameters"]).design
-    found = estimate_means(design, by_key(measured))
-    if describe_check(found.agreements) != manifest["cross_check"]:
+    found = estimate_means(manifest.parameters.design, by_key(measured))
+    if describe_check(found.agreements) != manifest.cross_check.model_dump():
         raise VerificationFailed("the cross-check is not the one that the measurements give.")
-    table = build_table(found.means, manifest["decimals"])
-    return files_of({TABLE: table}, manifest["decimals"])
+    table = build_table(found.means, manifest.decimals)
+    return files_of({TABLE: table}, manifest.decimals)

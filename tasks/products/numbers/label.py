@@ -1,13 +1,13 @@
 """What the labels of releases about people's numbers say alike."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from tasks.budget.policy import DELTA_UNITS, EPSILON_UNITS
+from tasks.budget.policy import DELTA_UNITS, EPSILON_UNITS, Charge
 from tasks.products.label import number_of
 from tasks.products.label_people import membership_limits
 from tasks.products.numbers.parameters import NumbersParameters
 from tasks.publish.showing import in_markdown
+from tasks.verify.manifest import Guarantee
 
 RULES = {
     "sum": "the sum of their rows (each at most 1,024 times the limit)",
@@ -17,13 +17,13 @@ RULES = {
 }
 
 
-def what_people_pay(paid: Sequence[Mapping[str, Any]]) -> str:
+def what_people_pay(paid: Sequence[Guarantee]) -> str:
     """Say what the people pay who are in all of these groups."""
-    epsilon, delta = (sum(terms[name] for terms in paid) for name in ("epsilon_nano", "delta_atto"))
-    roles = ", and ".join(terms["role"] for terms in paid)
+    charge = Charge.sum(Charge.of_terms(promised.terms) for promised in paid)
+    roles = ", and ".join(promised.role for promised in paid)
     return (
-        f"| {paid[0]['people']:,} people, who {roles} | {paid[0]['trusts']} | "
-        f"{number_of(epsilon, EPSILON_UNITS)} | {number_of(delta, DELTA_UNITS)} |"
+        f"| {paid[0].people:,} people, who {roles} | {paid[0].trusts} | "
+        f"{number_of(charge.epsilon, EPSILON_UNITS)} | {number_of(charge.delta, DELTA_UNITS)} |"
     )
 
 

@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from tasks.products.parameters import Column, Exact, MeasurementParameters, Short, fitting
-from tasks.verify.form import whole
+from tasks.products.parameters import Column, Exact, MeasurementParameters, Short
+from tasks.verify.form import fitting, whole
 
 PerPerson = Literal["sum", "mean", "max", "count"]
 

@@ -15,8 +15,7 @@ from tasks.budget.policy import DELTA_UNITS, EPSILON_UNITS
 from tasks.ledger.payloads import Terms
 from tasks.products.files import files_of
 from tasks.products.histograms.parameters import ZealousParameters
-from tasks.verify.form import FIRST_SCHEMA, SCHEMA_VERSION
-from tasks.verify.manifest import Words, words_of
+from tasks.verify.manifest import FIRST_SCHEMA, SCHEMA_VERSION, Words, words_of
 
 Tables = Mapping[str, pa.Table]
 # Rows of a histogram: the texts of an item, and its noisy count.
