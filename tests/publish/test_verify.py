@@ -75,7 +75,7 @@ def test_old_sequence_and_expiry_are_refused(folder, key):
     verify_release(folder, key, min_sequence=1)
     with pytest.raises(VerificationFailed, match="sequence 1, below 2"):
         verify_release(folder, key, min_sequence=2)
-    expires = datetime.fromisoformat(verify_release(folder, key)[0]["expires"])
+    expires = datetime.fromisoformat(verify_release(folder, key)[0].expires)
     verify_release(folder, key, now=expires - timedelta(seconds=1))
     with pytest.raises(VerificationFailed, match="expired"):
         verify_release(folder, key, now=expires)
