@@ -1,6 +1,7 @@
 """One contract for all products; whoever adds one adds how it is asked for, and nothing else."""
 
 import json
+import re
 import shutil
 import signal
 from collections.abc import Callable
@@ -220,6 +221,15 @@ def test_a_file_that_no_step_wrote_is_not_published(run):
         path.write_bytes(b"junk")
         assert _proposed(run) == usual, name
         path.write_bytes(data)
+
+
+def test_what_the_estimating_steps_show_has_a_name_and_names_nobody(run):
+    accounts = {account.hex() for account in spent_by_account(run.home)}
+    for step in run.product.working.ESTIMATION:
+        for shown in step.show(run, step.work(run)):
+            assert re.fullmatch("[a-z0-9-]+", shown.key), "as Prefect names artifacts"
+            assert not any(account in repr(shown) for account in accounts), step.title
+            assert str(run.home.root) not in repr(shown), step.title
 
 
 def _derived(run: LogRun, name: str) -> Path:

@@ -49,9 +49,9 @@ def _show_agreement(_run: Release, agreements: list[KeyAgreement]) -> Artifacts:
         return
     yield Words(
         "cross-check",
-        f"Opt-in people and clients agree with p <= {check['p_value']} over {check['compared']} "
-        "keys. A tiny p means that the groups are not alike, that somebody sends false reports, "
-        "or a mistake.",
+        f"Opt-in people and clients agree with p <= {check['p_value']}; keys that were compared: "
+        f"{check['compared']}. A tiny p means that the groups are not alike, that somebody sends "
+        "false reports, or a mistake.",
     )
 
 
