@@ -11,7 +11,7 @@ from hybriddp.device.normalise import normalise_query, normalise_url
 from hybriddp.errors import require
 from hybriddp.params import BlenderParams
 from hybriddp.randomizers.laws import client_response
-from hybriddp.randomizers.subset import SubsetResponse
+from hybriddp.randomizers.stages import TwoStageResponse
 
 Record = tuple[str, str]
 
@@ -68,8 +68,8 @@ class Client:
     @property
     def n_reported_cells(self) -> int:
         """How many cells a report names, whatever the records."""
-        sets = self._response.size if isinstance(self._response, SubsetResponse) else 1
-        return self._n_reports * sets
+        one = 1 if isinstance(self._response, TwoStageResponse) else self._response.size
+        return self._n_reports * one
 
     @property
     def _wildcard(self) -> tuple[int, int]:
@@ -83,7 +83,7 @@ class Client:
         return self._position[query], urls.get(url, len(urls))
 
     def _randomize(self, query: int, url: int) -> list[int]:
-        if isinstance(self._response, SubsetResponse):
-            return self._response.draw(self._starts[query] + url)
-        reported_query, reported_url = self._response.draw(query, url)
-        return [self._starts[reported_query] + reported_url]
+        if isinstance(self._response, TwoStageResponse):
+            reported_query, reported_url = self._response.draw(query, url)
+            return [self._starts[reported_query] + reported_url]
+        return self._response.draw(self._starts[query] + url)

@@ -11,7 +11,7 @@ from hybriddp.errors import require
 from hybriddp.params import BlenderParams
 from hybriddp.randomizers.laws import client_budget, client_response
 from hybriddp.randomizers.one_stage import SubsetMechanism
-from hybriddp.randomizers.subset import SubsetResponse
+from hybriddp.randomizers.stages import TwoStageResponse
 from hybriddp.randomizers.two_stage import ClientMechanism
 
 Mechanism = ClientMechanism | SubsetMechanism
@@ -20,9 +20,14 @@ Mechanism = ClientMechanism | SubsetMechanism
 def client_mechanism(head_list: HeadList, params: BlenderParams) -> Mechanism:
     """Return how each client reports on this list."""
     response = client_response(params, head_list.list_sizes.tolist())
-    if isinstance(response, SubsetResponse):
-        return SubsetMechanism(client_budget(params), response)
-    return ClientMechanism(client_budget(params), response, params.max_records_client)
+    if isinstance(response, TwoStageResponse):
+        return ClientMechanism(client_budget(params), response, params.max_records_client)
+    return SubsetMechanism(client_budget(params), response)
+
+
+def reports_are_sets(mechanism: Mechanism) -> bool:
+    """Whether a client reports different cells at once."""
+    return isinstance(mechanism, SubsetMechanism)
 
 
 def reports_per_client(mechanism: Mechanism) -> int:

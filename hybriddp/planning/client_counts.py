@@ -6,10 +6,9 @@ For studies that need no single client: millions of reports cost as much as the 
 import numpy as np
 
 from hybriddp.arrays import FloatArray, IntArray
-from hybriddp.randomizers.laws import ClientResponse
+from hybriddp.randomizers.laws import ClientResponse, OneStageResponse
 from hybriddp.randomizers.response import RandomizedResponse
 from hybriddp.randomizers.stages import TwoStageResponse
-from hybriddp.randomizers.subset import SubsetResponse
 
 # Up to so many values every holder's lies are drawn apart; beyond, those of all but the last
 # value together, as if a lie could hit the truth, which then is one value of very many.
@@ -70,7 +69,7 @@ def _reported_lies(lies: IntArray, rng: np.random.Generator) -> IntArray:
     return reported
 
 
-def _subsets(response: SubsetResponse, holders: IntArray, rng: np.random.Generator) -> IntArray:
+def _subsets(response: OneStageResponse, holders: IntArray, rng: np.random.Generator) -> IntArray:
     """Report sets: the truth or not, and uniform others.
 
     A uniform set of s of the N others holds each with variance V = (s/N)(1 - s/N), and any two

@@ -9,7 +9,10 @@ from hybriddp.params import ONE_STAGE, TWO_STAGE, TWO_STAGE_EXACT, BlenderParams
 from hybriddp.randomizers.stages import TwoStageResponse
 from hybriddp.randomizers.subset import SubsetResponse
 
-ClientResponse = TwoStageResponse | SubsetResponse
+# A report in one stage is a set of cells; whoever reads it knows how likely the truth, a lie and
+# two of them are in it, and nothing else of the law.
+OneStageResponse = SubsetResponse
+ClientResponse = TwoStageResponse | OneStageResponse
 
 
 def client_response(params: BlenderParams, list_sizes: Sequence[int]) -> ClientResponse:
@@ -18,7 +21,7 @@ def client_response(params: BlenderParams, list_sizes: Sequence[int]) -> ClientR
     The last query is the wildcard, of size 1.
     """
     if params.client_report == ONE_STAGE:
-        return SubsetResponse.for_budget(params.budget, sum(list_sizes))
+        return OneStageResponse.for_budget(params.budget, sum(list_sizes))
     if params.client_report == TWO_STAGE_EXACT:
         return TwoStageResponse.for_exact_loss(
             params.budget, params.query_budget_fraction, list_sizes

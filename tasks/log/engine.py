@@ -4,14 +4,12 @@ A step is one file of `sql/`, run as `create table <name> as <file>`. Parameters
 never pasted, and secrets come in as tables: SQL text lands in plans, logs and errors.
 """
 
-import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 import duckdb
 import pyarrow as pa
@@ -20,6 +18,7 @@ from duckdb.func import PythonUDFType
 from tasks.log.batches import whole_groups
 from tasks.log.failures import EngineFailed, OutOfSpace, silent
 from tasks.log.ids import canonical_ids
+from tasks.log.interrupts import stoppable
 from tasks.log.raw.file_sql import paths_of, quoted, reader_of, text_of
 from tasks.store.machine import machine_fault_in
 from tasks.store.paths import plain_path, require_plain_folder
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 
 SQL = Path(__file__).parents[2] / "sql"
 Kernel = Callable[[pa.RecordBatch], pa.RecordBatch]
-Answer = TypeVar("Answer")
 
 # Under 4 GB for the whole process: DuckDB spills what does not fit.
 _MEMORY_LIMIT = "2GB"
@@ -141,7 +139,8 @@ class DuckDBEngine:
     def fetch(self, name: str) -> pa.Table:
         """Return a result."""
         with silent(name):
-            return self._stoppable(lambda: self._connection.table(name).to_arrow_table())
+            connection = self._connection
+            return stoppable(lambda: connection.table(name).to_arrow_table(), connection.interrupt)
 
     def count(self, name: str) -> int:
         """Return how many rows a result has."""
@@ -179,20 +178,7 @@ class DuckDBEngine:
         return bool(found)
 
     def _run(self, statement: str, params: Mapping[str, Any] | None = None) -> None:
-        self._stoppable(lambda: self._connection.execute(statement, params))
-
-    def _stoppable(self, call: Callable[[], Answer]) -> Answer:
-        """Let an interrupt end a long statement: DuckDB 2.0 looks at no signal until it is done."""
-        if threading.current_thread() is not threading.main_thread():
-            return call()  # signals come to the main thread
-        with ThreadPoolExecutor(1) as pool:
-            answer = pool.submit(call)
-            try:
-                return answer.result()
-            finally:
-                while not answer.done():  # only if a signal has raised: the statement may not
-                    self._connection.interrupt()  # have begun yet, so ask until it has ended
-                    wait([answer], timeout=0.05)
+        stoppable(lambda: self._connection.execute(statement, params), self._connection.interrupt)
 
 
 @contextmanager

@@ -54,10 +54,25 @@ except KeyboardInterrupt:
 """
 
 
-def test_ctrl_c_stops_a_statement_that_would_take_for_ever():
+# A signal that comes while the statement's thread begins, which a busy machine makes likely.
+_EARLY = """
+import threading
+start = threading.Thread.start
+def interrupted(thread):
+    start(thread)
+    raise KeyboardInterrupt
+threading.Thread.start = interrupted
+"""
+
+
+@pytest.mark.parametrize("before", ["", _EARLY], ids=["later", "at once"])
+def test_ctrl_c_stops_a_statement_that_would_take_for_ever(before):
     """DuckDB 2.0 looks at no signal while a statement runs: it would end after the statement."""
     child = subprocess.Popen(
-        [sys.executable, "-c", _ENDLESS], stdout=subprocess.PIPE, text=True, restore_signals=True
+        [sys.executable, "-c", before + _ENDLESS],
+        stdout=subprocess.PIPE,
+        text=True,
+        restore_signals=True,
     )
     try:
         assert child.stdout.readline() == "begins\n"

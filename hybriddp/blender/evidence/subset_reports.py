@@ -7,7 +7,7 @@ import numpy as np
 from hybriddp.arrays import FloatArray, IntArray
 from hybriddp.blender.evidence.sources import normal_log_likelihood
 from hybriddp.errors import require
-from hybriddp.randomizers.subset import SubsetResponse
+from hybriddp.randomizers.laws import OneStageResponse
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,11 +16,11 @@ class SubsetReports:
 
     values: FloatArray
     n_clients: int
-    response: SubsetResponse
+    response: OneStageResponse
 
     @classmethod
     def of(
-        cls, response: SubsetResponse, report_counts: IntArray, n_clients: int
+        cls, response: OneStageResponse, report_counts: IntArray, n_clients: int
     ) -> "SubsetReports":
         """Estimate probabilities from how many of the clients' reports hold each cell.
 

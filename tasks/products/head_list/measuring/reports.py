@@ -14,8 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from hybriddp.arrays import IntArray
-from hybriddp.blender.clients import client_mechanism, reports_per_client
-from hybriddp.randomizers.one_stage import SubsetMechanism
+from hybriddp.blender.clients import client_mechanism, reports_are_sets, reports_per_client
 from tasks.gates.quality import judge
 from tasks.ledger.rules import Kind
 from tasks.log.ingest import write_quality
@@ -68,7 +67,7 @@ def collect_reports(run: HeadListRun) -> bool:
             collection_id(run),
             listing.head_list.n_cells,
             reports_per_client(mechanism),
-            are_sets=isinstance(mechanism, SubsetMechanism),
+            are_sets=reports_are_sets(mechanism),
         )
         metrics: dict[str, Any] = asdict(tally) | {"bad_report_share": tally.bad_report_share}
         verdict = judge(
