@@ -61,7 +61,7 @@ bench: $(STAMP)
 # long for every run, kills at every point, and mutations by the ten thousand.
 campaign: $(STAMP)
 	@echo "campaign seed: $(SEED)"
-	HYBRIDDP_TEST_SEED=$(SEED) HYPOTHESIS_PROFILE=campaign $(BIN)/python -m pytest -q -n 2 --no-loadscope-reorder tests/property tests/exact tests/statistical tests/release tests/campaign
+	HYBRIDDP_TEST_SEED=$(SEED) HYPOTHESIS_PROFILE=campaign $(BIN)/python -m pytest -q -n 2 --no-loadscope-reorder tests/property tests/exact tests/statistical tests/release tests/mean tests/zealous tests/clusters tests/flow tests/campaign
 
 # Write again what the docs show of the program's own output.
 golden: $(STAMP)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from flows.server.temporary import DATABASE
 from tests.flow.logs import BLOCKED, write_searches
 from tests.homes import new_home
 from tests.repository import ROOT
@@ -91,7 +92,7 @@ class Served:
             state = answer.get("state")  # none if the server was too busy to say
             if state and (state["name"] in wanted or state["type"] in FINAL):
                 return state
-            time.sleep(0.3)
+            time.sleep(0.5)
         raise AssertionError(f"run {run_id} after {RUN_SECONDS} s: {answer}")
 
     def resume(self, run_id: str, decision: str) -> None:
@@ -170,15 +171,18 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-@pytest.fixture(scope="session")
-def served(tmp_path_factory):
+@pytest.fixture(scope="package")
+def served(tmp_path_factory, spare_database):
+    """Everything that `make serve` starts, for this room's tests only: it works while it waits."""
     folder = tmp_path_factory.mktemp("served")
     home, output, port = new_home(folder / "home").root, folder / "serve.log", free_port()
+    spare_database.lend_history(home)
     environment = os.environ | {
         "HYBRIDDP_HOME": str(home),
         "HYBRIDDP_PORT": str(port),
         # The same scheduler and worker as ever, but they look more often.
         "PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS": "5",
+        "PREFECT_WORKER_QUERY_SECONDS": "1",
     }
     url = f"http://127.0.0.1:{port}"
     # Its address makes commands use the server.
@@ -211,6 +215,12 @@ class SpareDatabase:
 
     def keep(self, home: Path) -> None:
         self._copy(home / "private" / "prefect", self.folder)
+
+    def lend_history(self, home: Path) -> None:
+        """Let `make serve` begin with these tables, if they were made before."""
+        self.lend(home)
+        for file in (home / "private" / "prefect").glob("empty-*.db"):
+            file.rename(file.with_name(DATABASE))
 
     def _copy(self, source: Path, target: Path) -> None:
         for file in source.glob("empty-*.db"):
