@@ -1,8 +1,9 @@
 """A release that is killed anywhere goes on where it can, and is never drawn or paid for twice.
 
 One run is recorded, point by point; then a release is killed at the points that decide something,
-in `make campaign` at every one, and run again to its end. Nothing is stubbed but the quality gates. The noise is the operating
-system's: the releases hold the three popular queries but with probability below 1e-15.
+in `make campaign` at every one, and run again to its end. Nothing is stubbed but the quality gates.
+The noise is the operating system's: the releases hold the three popular queries but with
+probability below 1e-15.
 """
 
 import json
