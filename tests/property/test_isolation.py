@@ -15,8 +15,13 @@ def reader(tmp_path_factory) -> Reader:
     return Reader(new_home(folder / "home"), folder)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("kind", ["searches", "numbers", "roster"])
+# One reader reads all kinds of files; `make campaign` tries every kind in every layout.
+SEARCHES = [("searches", layout) for layout in LAYOUTS]
+OTHERS = [("numbers", "csv-quoted"), ("numbers", "parquet"),
+          ("roster", "tsv"), ("roster", "csv-quoted"), ("roster", "parquet")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "layout"), [*SEARCHES, *OTHERS])
 def test_one_persons_bytes_change_nobody_else(reader, kind, layout, rng):
     trial = Trial(reader, kind, LAYOUTS[layout], rng)
     trial.run(N_PAIRS)
