@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("default", derandomize=True, deadline=None, max_examples=60)
+settings.register_profile("default", derandomize=True, deadline=None, max_examples=25)
 settings.register_profile(
     "campaign",
     deadline=None,

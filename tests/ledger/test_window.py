@@ -245,7 +245,10 @@ class Curator:
                 assert spent[member["account"]] <= policy.cap.epsilon, self.seen
 
 
-@pytest.mark.parametrize("seed", [0, 1, 3, 4, 5])  # planted defects were seen with these
+# Planted defects were seen with these.
+@pytest.mark.parametrize(
+    "seed", [0, 4, *(pytest.param(n, marks=pytest.mark.long) for n in (1, 3, 5))]
+)
 def test_no_interleaving_lets_anybody_exceed_the_cap_in_any_window(home, clock, seed):
     """`make campaign` does the same with fresh seeds."""
     curator = Curator(home, clock, random.Random(seed))
