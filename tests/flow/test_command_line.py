@@ -17,7 +17,7 @@ from tests.flow.logs import HEADER, SECRETS, write_searches
 from tests.homes import new_home, steps_of
 from tests.repository import ROOT
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.flow, pytest.mark.slow]
 
 
 def children_of(pid: int) -> list[int]:

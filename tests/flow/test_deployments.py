@@ -18,7 +18,7 @@ from tests.docs.plainly import run_command as run_plain_command
 from tests.flow.conftest import blocklist_of, run_command, states_of_tasks, wait_until
 from tests.flow.logs import BLOCKED, SECRETS, write_searches
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.flow, pytest.mark.slow]
 
 
 def asked(log: Path, **settings) -> dict:

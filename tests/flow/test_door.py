@@ -28,7 +28,7 @@ from tests.flow.logs import write_searches
 from tests.homes import new_home
 from tests.repository import ROOT
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.flow, pytest.mark.slow]
 
 
 def basic(key: str) -> dict[str, str]:
@@ -75,7 +75,7 @@ def test_another_websites_page_is_not_answered(served):
 
 @pytest.mark.parametrize("name", ["command", "env", "working_dir", "env.PYTHONPATH"])
 def test_a_request_cannot_say_what_the_worker_runs(served, tmp_path, name):
-    """Neither for one run nor for a deployment; tests/unit/test_orchestrated.py has the worker."""
+    """Neither for one run nor for a deployment; tests/flow/test_orchestrated.py has the worker."""
     marker = tmp_path / "marker"
     value = {"env": {"PATH": str(tmp_path)}}.get(name, f"touch {marker}")
     path = f"/deployments/{served.deployment('verify/verify')}"

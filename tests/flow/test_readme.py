@@ -11,7 +11,7 @@ import pytest
 from tests.docs.pages import README, shell_lines
 from tests.repository import ROOT
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.flow, pytest.mark.slow]
 
 _CHECKOUT = (
     "Makefile", "pyproject.toml", "requirements.txt", "hybriddp", "tasks", "flows", "sql",

@@ -29,7 +29,7 @@ from tests.homes import new_home
 from tests.release.faults import read_lines, run_child, run_to_the_end, run_until
 from tests.release.support import QUERIES, files_below, request_for
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.kills]
 
 SHELF = "search/all"
 # `make campaign` kills at every point; else where a charge or a draw begins, is written and ends,

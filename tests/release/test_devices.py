@@ -85,7 +85,7 @@ def send_reports(folder: Path, key: bytes, held: list, n_devices: int, root: Pat
     # The package's one signature is checked once, and not by every device (15 ms each).
     verify = cache(ed25519.verify)
     # Each device waits for the disk four times: a minute or more for all of them, which says
-    # nothing about the law of the reports. tests/unit/test_device.py tests what is durable when.
+    # nothing about the law of the reports. tests/device/test_device.py tests what is durable when.
     os.fsync = lambda _: None
     accounts = root / "accounts"
     accounts.mkdir(parents=True)
