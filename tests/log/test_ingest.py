@@ -89,10 +89,11 @@ def make_run(tmp_path):
     return partial(new_run, tmp_path)
 
 
-def up_to_the_charge(run):
-    """Run the steps until people have paid."""
+def up_to_the_charge(run, *, is_judged=False):
+    """Run the steps until people have paid; judging takes longer than all the others."""
     ingest(run)
-    judge_log(run)
+    if is_judged:
+        judge_log(run)
     choose_cohorts(run)
     reserve(run)
     return run
@@ -125,7 +126,7 @@ def refusal(make_run, tmp_path):
 
     def refuse(kind, files, **settings):
         with pytest.raises(kind) as caught:
-            up_to_the_charge(make_run(files, **settings))
+            up_to_the_charge(make_run(files, **settings), is_judged=True)
         assert SECRET not in "".join(traceback.format_exception(caught.value))
         home = new_home(tmp_path / "home")
         assert steps_of(home) == []
@@ -140,7 +141,8 @@ def refusal(make_run, tmp_path):
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory):
     """What becomes of the plain log: records, and sizes of groups."""
-    run = up_to_the_charge(new_run(tmp_path_factory.mktemp("plain"), {"log.tsv": LOG}))
+    made = new_run(tmp_path_factory.mktemp("plain"), {"log.tsv": LOG})
+    run = up_to_the_charge(made, is_judged=True)
     return records(run), group_sizes(run)
 
 
@@ -355,7 +357,8 @@ def test_row_of_an_endless_id_is_bad_and_makes_no_member(make_run, plain):
     """Broken or not, so that what is typed behind it decides nothing."""
     endless = ("a" + "\u0301\u0323" * 100_000).encode()
     bad = [bad_line(endless, query, TIME, "1", "http://a") for query in ("news", b"\xff")]
-    run = up_to_the_charge(make_run({"log.tsv": LOG + b"".join(bad)}, max_bad_row_share=0.1))
+    run = make_run({"log.tsv": LOG + b"".join(bad)}, max_bad_row_share=0.1)
+    up_to_the_charge(run, is_judged=True)
     reasons = sorted(row["reason"] for row in rows_of(run, "rejects"))
     assert reasons == ["id too long", "invalid encoding"]
     assert (records(run), group_sizes(run)) == plain
@@ -363,7 +366,7 @@ def test_row_of_an_endless_id_is_bad_and_makes_no_member(make_run, plain):
 
 def test_empty_query_is_left_out_and_is_not_bad(make_run, plain):
     log = LOG + bad_line(b"newcomer", "", TIME, "1", "http://a")
-    run = up_to_the_charge(make_run({"log.tsv": log}, max_bad_row_share=0))
+    run = up_to_the_charge(make_run({"log.tsv": log}, max_bad_row_share=0), is_judged=True)
     assert [row["reason"] for row in rows_of(run, "rejects")] == ["empty query"]
     assert records(run) == plain[0]
 
@@ -383,10 +386,10 @@ def test_another_limit_goes_on_with_what_was_read(make_run, plain):
     files = {"log.tsv": tsv([*ROWS, (PEOPLE[0], SECRET)])}
     first = make_run(files)
     with pytest.raises(GateRefused):
-        up_to_the_charge(first)
+        up_to_the_charge(first, is_judged=True)
     again = make_run(files, max_bad_row_share=0.5)
     assert again.release_id == first.release_id
-    assert records(up_to_the_charge(again)) == plain[0]
+    assert records(up_to_the_charge(again, is_judged=True)) == plain[0]
 
 
 def test_duplicate_rows_give_nobody_more_records(make_run, plain):
