@@ -25,7 +25,11 @@ def rng() -> np.random.Generator:
 
 
 # What takes longest goes first, so that both processes of `make test` end at about the same time.
-FIRST = ("flow", "docs", "test_crash.py", "test_devices.py")
+FIRST = (
+    "flow", "test_crash.py", "compatibility", "test_quality.py", "test_ingest.py",
+    "test_commands.py", "test_witnesses.py", "test_planner.py", "test_takedown_crash.py",
+    "test_high_utility.py", "test_estimation.py", "test_judgements.py", "test_devices.py",
+)  # fmt: skip
 
 
 def pytest_collection_modifyitems(items):

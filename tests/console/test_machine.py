@@ -9,6 +9,7 @@ import pytest
 
 from tasks.log.raw.files import BadInput, inspect
 from tasks.store.machine import MachineFailed, machine_fault, machine_fault_in
+from tests.patience import PATIENCE
 from tests.repository import ROOT
 
 # Limits come after imports, which open files themselves; spare descriptors are then used up.
@@ -93,8 +94,8 @@ def test_limits_of_the_machine_are_named(tmp_path, task):
     code += "except flows.cli.main.typer.Exit as error:\n    os._exit(error.exit_code)\n"
     done = subprocess.run(
         [sys.executable, "-c", code, tmp_path],
-        cwd=ROOT, env=os.environ | {"COLUMNS": "300"}, capture_output=True, text=True, timeout=60,
-        check=False,
+        cwd=ROOT, env=os.environ | {"COLUMNS": "300"}, capture_output=True, text=True,
+        timeout=PATIENCE, check=False,
     )  # fmt: skip
     said = " ".join(done.stderr.split())
     assert SAID[task] in said

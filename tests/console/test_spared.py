@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+from tests.patience import PATIENCE
 from tests.repository import ROOT
 
 SPARED = """
@@ -26,7 +27,7 @@ print(all(getattr(special, name) is function for name, function in spared_names.
 
 def said_by(code: str) -> list[str]:
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120,
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE,
         check=True,
     )  # fmt: skip
     return done.stdout.split()

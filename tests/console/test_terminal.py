@@ -13,6 +13,7 @@ from flows.cli.main import app
 from flows.console.terminal import Console, Table, confirm, harmless
 from tasks.release.refusals import BadInput
 from tests.imports import LIGHT, imported_by
+from tests.patience import PATIENCE
 from tests.repository import ROOT
 
 HOSTILE = "[/b] \x1b[31mred\x1b]0;title\x07 \x9b2J \u202eevil\u2066 \u2028next \ud800 [link=x]y[/]"
@@ -31,7 +32,7 @@ def shelf(folder: Path, query: str) -> Path:
 def run(*arguments: object, **environment: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
         [sys.executable, "-m", "flows", *map(str, arguments)],
-        cwd=ROOT, env=os.environ | environment, capture_output=True, timeout=120, check=False,
+        cwd=ROOT, env=os.environ | environment, capture_output=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from hybriddp.errors import InvalidParameter
 from hybriddp.params import BlenderParams, Budget
 from tests.device.test_package import PUBLIC_KEY, make_package, publish
 from tests.house.test_layers import BLOCKED
+from tests.patience import PATIENCE
 from tests.repository import run_python
 
 RECORDS = [("Caf\u00e9", "http://a/X"), ("a rare disease", "http://clinic")]
@@ -146,7 +147,7 @@ Device(state, bytes.fromhex(key)).report(directory, [])
 def test_killed_process_leaves_the_release_burnt(state, week, where):
     directory = week(1)
     arguments = [sys.executable, "-c", DYING, where, state, directory, PUBLIC_KEY.hex()]
-    assert subprocess.run(arguments, timeout=60, check=False).returncode == 9
+    assert subprocess.run(arguments, timeout=PATIENCE, check=False).returncode == 9
     assert [charge["report"] for charge in charges(state)] == [None]
     for _ in range(2):
         with pytest.raises(ReportRefused, match="charged and then lost"):

@@ -27,6 +27,7 @@ from hybriddp.params import BlenderParams, Budget
 from tasks.log.epochs import Epoch
 from tests.device.test_device import Crash, package_of_week, spent, with_hash
 from tests.device.test_package import PUBLIC_KEY, STATEMENT, make_package, publish
+from tests.patience import PATIENCE
 
 TODAY = date(2026, 11, 17)
 CAP = Loss(12, "1e-4")
@@ -420,7 +421,7 @@ Device(state, bytes.fromhex(key)).opt_in(date(2026, 11, 17), Loss(12, "1e-4"))
 def test_killed_opt_in_is_there_or_not_and_can_be_asked_again(state, store, when):
     nth = ("the cap", "the opt-in").index(store) + 1
     command = [sys.executable, "-c", DYING, str(nth), when, state, PUBLIC_KEY.hex()]
-    assert subprocess.run(command, timeout=60, check=False).returncode == 9
+    assert subprocess.run(command, timeout=PATIENCE, check=False).returncode == 9
     assert len(opt_ins(state)) == ((store, when) == ("the opt-in", "after"))
     assert bool(named(state)) == ((store, when) != ("the cap", "before"))
     Device(state, PUBLIC_KEY).opt_in(TODAY, CAP)

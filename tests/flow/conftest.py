@@ -2,6 +2,7 @@
 
 import base64
 import functools
+import itertools
 import json
 import os
 import shutil
@@ -20,10 +21,9 @@ import pytest
 from flows.server.temporary import DATABASE
 from tests.flow.logs import BLOCKED, write_searches
 from tests.homes import new_home
+from tests.patience import PATIENCE
 from tests.repository import ROOT
 
-STARTUP_SECONDS = 240
-RUN_SECONDS = 300
 FINAL = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}
 
 
@@ -86,14 +86,14 @@ class Served:
 
     def wait(self, run_id: str, *wanted: str) -> dict:
         """Wait until a run is in a wanted state or a final one, and return that state."""
-        deadline = time.monotonic() + RUN_SECONDS
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             answer = self.call("GET", f"/flow_runs/{run_id}")
             state = answer.get("state")  # none if the server was too busy to say
             if state and (state["name"] in wanted or state["type"] in FINAL):
                 return state
             time.sleep(0.5)
-        raise AssertionError(f"run {run_id} after {RUN_SECONDS} s: {answer}")
+        raise AssertionError(f"run {run_id} after {PATIENCE} s: {answer}")
 
     def resume(self, run_id: str, decision: str) -> None:
         """Answer a run that waits for a sign-off."""
@@ -103,7 +103,7 @@ class Served:
 
     def wait_for_words(self, words: str) -> None:
         """Wait until `make serve` has said something."""
-        deadline = time.monotonic() + STARTUP_SECONDS
+        deadline = time.monotonic() + PATIENCE
         while words not in (said := self.output.read_text()):
             assert self.process.poll() is None, said[-2000:]
             assert time.monotonic() < deadline, said[-2000:]
@@ -126,7 +126,7 @@ class Served:
 def run_command(*arguments: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "flows", *arguments],
-        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=RUN_SECONDS, check=False,
+        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
 
 
@@ -145,7 +145,7 @@ def states_of_tasks(served: Served, run: str) -> list[dict]:
 
 def wait_until(is_so, what: str) -> None:
     """Wait for an event; the bound is for what never happens."""
-    deadline = time.monotonic() + RUN_SECONDS
+    deadline = time.monotonic() + PATIENCE
     while not is_so():
         assert time.monotonic() < deadline, what
         time.sleep(0.05)
@@ -165,10 +165,13 @@ def is_running(pid: int) -> bool:
     return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
+# Below those that the system gives away by itself, and elsewhere than another process looks.
+_PORTS = itertools.count(20_000 + os.getpid() * 7 % 10_000)
+
+
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Return a port that nobody listens at, and that nobody else is likely to take meanwhile."""
+    return next(port for port in _PORTS if not is_open(port))
 
 
 @pytest.fixture(scope="package")
@@ -194,7 +197,7 @@ def served(tmp_path_factory, spare_database):
     finally:
         said_before = len(output.read_text())
         served.process.send_signal(signal.SIGTERM)
-        assert served.process.wait(timeout=60) == 0
+        assert served.process.wait(timeout=PATIENCE) == 0
         assert "Traceback" not in output.read_text()[said_before:]
 
 

@@ -15,6 +15,7 @@ from tests.docs.plainly import run_command as run_plain_command
 from tests.flow.conftest import is_running, wait_until
 from tests.flow.logs import HEADER, SECRETS, write_searches
 from tests.homes import new_home, steps_of
+from tests.patience import PATIENCE
 from tests.repository import ROOT
 
 pytestmark = [pytest.mark.flow, pytest.mark.slow]
@@ -44,7 +45,7 @@ def test_killed_run_goes_on_and_draws_nothing_twice(spare_database, tmp_path):
         time.sleep(0.05)
     (server,) = children_of(victim.pid)
     victim.kill()
-    victim.wait(timeout=30)
+    victim.wait(timeout=PATIENCE)
     spare_database.keep(home)
     wait_until(lambda: not is_running(server), "the command's server outlives it")
     assert list((home / "private" / "prefect" / "runs").iterdir()) == []

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages import README, shell_lines
+from tests.patience import PATIENCE
 from tests.repository import ROOT
 
 pytestmark = [pytest.mark.flow, pytest.mark.slow]
@@ -51,7 +52,7 @@ def test_readmes_commands_run_on_a_new_home(spare_database, tmp_path):
         typed = f"{command} USERS=30000" if command == "make release" else command
         done = subprocess.run(
             typed, shell=True, cwd=checkout, env=environment | {"PYTHONPATH": str(checkout)},
-            capture_output=True, text=True, timeout=300, check=False,
+            capture_output=True, text=True, timeout=PATIENCE, check=False,
         )  # fmt: skip
         assert done.returncode == 0, (command, done.stderr[-2000:])
         if command == "make release":

@@ -6,13 +6,14 @@ import sys
 import tomllib
 import zipfile
 
+from tests.patience import PATIENCE
 from tests.repository import ROOT
 
 
 def test_wheel_holds_the_library_only(tmp_path):
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)],
-        cwd=ROOT, check=True, capture_output=True, timeout=120,
+        cwd=ROOT, check=True, capture_output=True, timeout=PATIENCE,
     )  # fmt: skip
     (wheel,) = tmp_path.glob("*.whl")
     folders = {name.split("/")[0] for name in zipfile.ZipFile(wheel).namelist()}

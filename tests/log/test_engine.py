@@ -13,6 +13,7 @@ import pytest
 from tasks.log.engine import DuckDBEngine, OutOfSpace
 from tasks.log.ingest import _reading
 from tasks.log.raw.files import Source
+from tests.patience import PATIENCE
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
@@ -61,7 +62,7 @@ def test_ctrl_c_stops_a_statement_that_would_take_for_ever():
     try:
         assert child.stdout.readline() == "begins\n"
         os.kill(child.pid, signal.SIGINT)
-        assert child.communicate(timeout=120)[0] == "stopped\n"
+        assert child.communicate(timeout=PATIENCE)[0] == "stopped\n"
     finally:
         child.kill()
         child.wait()
