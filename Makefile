@@ -57,8 +57,8 @@ serve: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python -m bench
 
-# The statistical and property tests again, on a fresh seed and with more examples, what takes too
-# long for every run, kills at every point, and mutations by the ten thousand.
+# The statistical, property and exact tests again, on a fresh seed and with more examples, kills at
+# every point, and what takes too long for every run: mutations by the ten thousand.
 campaign: $(STAMP)
 	@echo "campaign seed: $(SEED)"
 	HYBRIDDP_TEST_SEED=$(SEED) HYPOTHESIS_PROFILE=campaign $(BIN)/python -m pytest -q -n 2 --no-loadscope-reorder -m 'exact or property or statistical or kills or long'

@@ -1,5 +1,6 @@
 """Seeds and hypothesis profiles: `make test` is deterministic, `make campaign` is not."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -35,6 +36,28 @@ FIRST = (
 def pytest_collection_modifyitems(items):
     """Begin with what takes longest."""
     items.sort(key=lambda item: _rank(item.path))
+
+
+def pytest_runtest_teardown(item, nextitem):
+    """Let no collection of garbage look again at what has outlived a file of tests.
+
+    Thousands of tests and the libraries that they import make one take half a second, and commands
+    that fail ask for one.
+    """
+    if nextitem is None or nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()
+
+
+def pytest_collection_finish():
+    """Nor at what there is before the first."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish():
+    """At the end everything may go: some libraries complain of what is left."""
+    gc.unfreeze()
 
 
 def pytest_xdist_make_scheduler(config, log):
