@@ -57,7 +57,7 @@ class Client:
           Excludes    timing
           Charged as  events.ClientReport, events.SubsetReport
           Reference   JPC19 figure 6, theorem 3.3; docs/proofs/subset_selection.md
-          Audit       tests/statistical/test_local.py::test_device_reports_follow_the_exact_law
+          Audit       tests/randomizers/test_local.py::test_device_reports_follow_the_exact_law
         """
         pool = list(records)
         chosen = [pool.pop(randbelow(len(pool))) for _ in range(min(len(pool), self._n_reports))]

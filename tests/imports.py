@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from tasks.store.home import Home
+from tests.patience import PATIENCE
 from tests.repository import ROOT
 
 # What each command may not import: it would be most of the time that it takes.
@@ -23,7 +24,7 @@ main()
 def imported_by(*arguments: object, heavy: set[str]) -> str:
     code = IMPORTED.format(heavy=sorted(heavy), arguments=[str(one) for one in arguments])
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120,
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE,
         check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

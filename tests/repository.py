@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 import hybriddp
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[1]
 
@@ -64,7 +65,7 @@ def reached_from(first: str, graph: dict[str, set[str]]) -> set[str]:
 def run_python(code: str) -> str:
     """Run code in a fresh interpreter and return what it prints."""
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -82,7 +82,7 @@ class HeadListMechanism:
           Excludes    timing and memory, which grow with the number of records
           Charged as  events.HeadListDraw
           Reference   JPC19 figure 3, theorem 3.1; docs/proofs/create_head_list.md
-          Audit       tests/exact/test_headlist.py::test_head_list_keeps_its_budget_on_small_logs
+          Audit       tests/blender/test_finding.py::test_head_list_keeps_its_budget_on_small_logs
         """
         return self._select(counts, self.noise.draw)
 

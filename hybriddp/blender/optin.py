@@ -50,7 +50,7 @@ class HistogramMechanism:
           Excludes    timing of the sampler
           Charged as  events.OptinHistogram
           Reference   JPC19 figure 4, theorem 3.2; docs/proofs/optin_histogram.md
-          Audit       tests/exact/test_optin.py::test_histogram_keeps_its_budget_on_small_logs
+          Audit       tests/blender/test_optin.py::test_histogram_keeps_its_budget_on_small_logs
         """
         return self.noise.draw(counts)
 

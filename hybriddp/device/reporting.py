@@ -77,7 +77,7 @@ class Device:
           Excludes    timing; that, when and from which address a device reports or refuses
           Charged as  events.ClientReport, events.SubsetReport
           Reference   JPC19 figure 6, theorem 3.3
-          Audit       tests/unit/test_device.py::test_no_history_draws_twice_or_beyond_the_cap
+          Audit       tests/device/test_device.py::test_no_history_draws_twice_or_beyond_the_cap
         """
         package = read_package(package_directory, self._public_key, self._verify)
         with self._file.locked():

@@ -138,7 +138,7 @@ class KMeansMechanism:
                       points
           Charged as  events.ClusterSums, events.ClusterReport
           Reference   MEAN20 algorithm 1; docs/proofs/kmeans.md
-          Audit       tests/exact/test_kmeans_release.py::test_replaced_point_costs_at_most_epsilon
+          Audit       tests/kmeans/test_replacing.py::test_replaced_point_costs_at_most_epsilon
         """
         return self._measure(trusted, local, centres, os.urandom)
 

@@ -50,7 +50,7 @@ class ExactLaplace:
           Excludes    timing of the sampler
           Charged as  events.ItemHistogram
           Reference   CKS20 algorithms 1 and 2; docs/proofs/exact_laplace.md
-          Audit       tests/exact/test_exact_laplace.py::test_sampler_has_exactly_the_law
+          Audit       tests/noise/test_exact_laplace.py::test_sampler_has_exactly_the_law
         """
         return self.add(counts, os.urandom)
 

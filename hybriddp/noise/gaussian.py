@@ -185,7 +185,7 @@ class DiscreteGaussian:
           Excludes    timing of the sampler
           Charged as  events.BoundedSum, events.BoundedReport
           Reference   CKS20 algorithm 3 and theorem 7; docs/proofs/exact_gaussian.md
-          Audit       tests/exact/test_exact_gaussian.py::test_sampler_has_exactly_the_law
+          Audit       tests/noise/test_exact_gaussian.py::test_sampler_has_exactly_the_law
         """
         return add_gaussian_noise(counts, self.scale, os.urandom)
 

@@ -124,7 +124,7 @@ class DiscreteLaplace:
           Excludes    timing of the sampler
           Charged as  events.OptinHistogram, events.HeadListDraw
           Reference   CKS20 algorithm 2, as opendp.measurements.make_laplace
-          Audit       tests/statistical/test_noise.py::test_draws_follow_the_discrete_laplace_law
+          Audit       tests/noise/test_draws.py::test_draws_follow_the_discrete_laplace_law
         """
         counts = as_integers(counts, "counts")
         if counts.size == 0:

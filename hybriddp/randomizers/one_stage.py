@@ -52,7 +52,7 @@ class SubsetMechanism:
           Excludes    timing; simulated clients trust whoever runs this with their cells
           Charged as  events.SubsetReport
           Reference   YB18 section III; docs/proofs/subset_selection.md
-          Audit       tests/statistical/test_local_subset.py::test_vectorised_sets_follow_the_law
+          Audit       tests/randomizers/test_subset_draws.py::test_vectorised_sets_follow_the_law
         """
         return self._report(cells, os.urandom)
 

@@ -114,7 +114,7 @@ class RandomizedResponse:
           Excludes    timing
           Charged as  events.ClientReport
           Reference   JPC19 figure 6
-          Audit       tests/exact/test_response.py::test_log_ratio_never_exceeds_epsilon
+          Audit       tests/randomizers/test_response.py::test_log_ratio_never_exceeds_epsilon
         """
         require(
             0 <= value < self.n_values,

@@ -100,7 +100,7 @@ class TwoStageResponse:
           Excludes    timing
           Charged as  events.ClientReport
           Reference   JPC19 figure 6, theorem 3.3
-          Audit       tests/exact/test_response.py::test_two_stage_report_keeps_its_budget
+          Audit       tests/randomizers/test_response.py::test_two_stage_report_keeps_its_budget
         """
         reported = self.query.draw(query)
         if reported == query:

@@ -141,7 +141,7 @@ class SubsetResponse:
           Excludes    timing
           Charged as  events.SubsetReport
           Reference   YB18 section III; docs/proofs/subset_selection.md
-          Audit       tests/exact/test_subset.py::test_subset_report_keeps_its_budget
+          Audit       tests/randomizers/test_subset.py::test_subset_report_keeps_its_budget
         """
         require(
             0 <= value < self.n_values,

@@ -61,7 +61,7 @@ class ClientMechanism:
           Excludes    timing; simulated clients trust whoever runs this with their cells
           Charged as  events.ClientReport
           Reference   JPC19 figure 6, theorem 3.3
-          Audit       tests/statistical/test_local.py::test_vectorised_reports_follow_the_exact_law
+          Audit       tests/randomizers/test_local.py::test_vectorised_reports_follow_the_exact_law
         """
         return self._randomize(cells, os.urandom)
 

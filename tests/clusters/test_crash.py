@@ -17,11 +17,11 @@ def points(log, fast_folder) -> list[str]:
 @pytest.mark.parametrize(
     ("point", "is_burnt"),
     [
-        ("before DRAW_STARTED points", False),
+        pytest.param("before DRAW_STARTED points", False, marks=pytest.mark.long),
         ("after DRAW_STARTED points", True),
-        ("after DRAW_STARTED answers", True),
-        ("before replace cluster_reports.parquet", True),
-        ("before DRAWN points", True),
+        pytest.param("after DRAW_STARTED answers", True, marks=pytest.mark.long),
+        pytest.param("before replace cluster_reports.parquet", True, marks=pytest.mark.long),
+        pytest.param("before DRAWN points", True, marks=pytest.mark.long),
         ("after DRAWN points", True),
         ("after DRAWN answers", False),
     ],

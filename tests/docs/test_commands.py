@@ -17,7 +17,7 @@ ORDER = (
     "products/clusters.md", "operate.md", "check-a-release.md", "devices.md", "method.md",
     "studies.md",
 )  # fmt: skip
-# Its commands rehearse for a quarter of a minute, and `tests/unit/test_plan.py` has shorter ones.
+# Its commands rehearse for a quarter of a minute; `tests/planning/test_planner.py` has shorter.
 NOT_RUN = ("planner.md",)
 SAID = {
     "hybriddp release --log searches.tsv": "2 records of 2 queries",

@@ -2,6 +2,7 @@
 
 import base64
 import functools
+import itertools
 import json
 import os
 import shutil
@@ -17,12 +18,12 @@ from pathlib import Path
 
 import pytest
 
+from flows.server.temporary import DATABASE
 from tests.flow.logs import BLOCKED, write_searches
 from tests.homes import new_home
+from tests.patience import PATIENCE
 from tests.repository import ROOT
 
-STARTUP_SECONDS = 240
-RUN_SECONDS = 300
 FINAL = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}
 
 
@@ -85,14 +86,14 @@ class Served:
 
     def wait(self, run_id: str, *wanted: str) -> dict:
         """Wait until a run is in a wanted state or a final one, and return that state."""
-        deadline = time.monotonic() + RUN_SECONDS
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             answer = self.call("GET", f"/flow_runs/{run_id}")
             state = answer.get("state")  # none if the server was too busy to say
             if state and (state["name"] in wanted or state["type"] in FINAL):
                 return state
-            time.sleep(0.3)
-        raise AssertionError(f"run {run_id} after {RUN_SECONDS} s: {answer}")
+            time.sleep(0.5)
+        raise AssertionError(f"run {run_id} after {PATIENCE} s: {answer}")
 
     def resume(self, run_id: str, decision: str) -> None:
         """Answer a run that waits for a sign-off."""
@@ -102,7 +103,7 @@ class Served:
 
     def wait_for_words(self, words: str) -> None:
         """Wait until `make serve` has said something."""
-        deadline = time.monotonic() + STARTUP_SECONDS
+        deadline = time.monotonic() + PATIENCE
         while words not in (said := self.output.read_text()):
             assert self.process.poll() is None, said[-2000:]
             assert time.monotonic() < deadline, said[-2000:]
@@ -125,7 +126,7 @@ class Served:
 def run_command(*arguments: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "flows", *arguments],
-        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=RUN_SECONDS, check=False,
+        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
 
 
@@ -144,7 +145,7 @@ def states_of_tasks(served: Served, run: str) -> list[dict]:
 
 def wait_until(is_so, what: str) -> None:
     """Wait for an event; the bound is for what never happens."""
-    deadline = time.monotonic() + RUN_SECONDS
+    deadline = time.monotonic() + PATIENCE
     while not is_so():
         assert time.monotonic() < deadline, what
         time.sleep(0.05)
@@ -164,21 +165,27 @@ def is_running(pid: int) -> bool:
     return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
+# Below those that the system gives away by itself, and elsewhere than another process looks.
+_PORTS = itertools.count(20_000 + os.getpid() * 7 % 10_000)
+
+
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Return a port that nobody listens at, and that nobody else is likely to take meanwhile."""
+    return next(port for port in _PORTS if not is_open(port))
 
 
-@pytest.fixture(scope="session")
-def served(tmp_path_factory):
+@pytest.fixture(scope="package")
+def served(tmp_path_factory, spare_database):
+    """Everything that `make serve` starts, for this room's tests only: it works while it waits."""
     folder = tmp_path_factory.mktemp("served")
     home, output, port = new_home(folder / "home").root, folder / "serve.log", free_port()
+    spare_database.lend_history(home)
     environment = os.environ | {
         "HYBRIDDP_HOME": str(home),
         "HYBRIDDP_PORT": str(port),
         # The same scheduler and worker as ever, but they look more often.
         "PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS": "5",
+        "PREFECT_WORKER_QUERY_SECONDS": "1",
     }
     url = f"http://127.0.0.1:{port}"
     # Its address makes commands use the server.
@@ -190,7 +197,7 @@ def served(tmp_path_factory):
     finally:
         said_before = len(output.read_text())
         served.process.send_signal(signal.SIGTERM)
-        assert served.process.wait(timeout=60) == 0
+        assert served.process.wait(timeout=PATIENCE) == 0
         assert "Traceback" not in output.read_text()[said_before:]
 
 
@@ -211,6 +218,12 @@ class SpareDatabase:
 
     def keep(self, home: Path) -> None:
         self._copy(home / "private" / "prefect", self.folder)
+
+    def lend_history(self, home: Path) -> None:
+        """Let `make serve` begin with these tables, if they were made before."""
+        self.lend(home)
+        for file in (home / "private" / "prefect").glob("empty-*.db"):
+            file.rename(file.with_name(DATABASE))
 
     def _copy(self, source: Path, target: Path) -> None:
         for file in source.glob("empty-*.db"):

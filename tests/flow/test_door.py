@@ -26,9 +26,10 @@ from tests.flow.conftest import (
 )
 from tests.flow.logs import write_searches
 from tests.homes import new_home
+from tests.patience import PATIENCE
 from tests.repository import ROOT
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.flow, pytest.mark.slow]
 
 
 def basic(key: str) -> dict[str, str]:
@@ -65,7 +66,7 @@ def test_another_websites_page_is_not_answered(served):
         request = urllib.request.Request(
             f"{served.url}/api/health", headers={"origin": origin, **basic(served.key)}
         )
-        with urllib.request.urlopen(request, timeout=60) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             allowed = answer.headers.get("access-control-allow-origin")
         assert (allowed == origin) is is_allowed
         assert allowed != "*"
@@ -75,7 +76,7 @@ def test_another_websites_page_is_not_answered(served):
 
 @pytest.mark.parametrize("name", ["command", "env", "working_dir", "env.PYTHONPATH"])
 def test_a_request_cannot_say_what_the_worker_runs(served, tmp_path, name):
-    """Neither for one run nor for a deployment; tests/unit/test_orchestrated.py has the worker."""
+    """Neither for one run nor for a deployment; tests/flow/test_orchestrated.py has the worker."""
     marker = tmp_path / "marker"
     value = {"env": {"PATH": str(tmp_path)}}.get(name, f"touch {marker}")
     path = f"/deployments/{served.deployment('verify/verify')}"
@@ -139,7 +140,7 @@ def test_server_of_a_command_ends_with_it(tmp_path, number):
         port = int(url.split(":")[2].split("/")[0])
         assert is_open(port)
         parent.send_signal(number)
-        parent.wait(timeout=60)
+        parent.wait(timeout=PATIENCE)
         wait_until(lambda: not is_running(int(pid)), "the server outlives its command")
         wait_until(lambda: not is_open(port), "its port is still open")
     # What a server killed in its first moments left is removed by the next command.
@@ -161,7 +162,7 @@ def test_serve_leaves_nothing_behind_when_it_ends_early(tmp_path, number):
         assert "Starting" in process.stdout.readline()
         wait_until(lambda: is_open(port), "nothing listens")
         process.send_signal(number)
-        code = process.wait(timeout=60)
+        code = process.wait(timeout=PATIENCE)
         said = process.stdout.read()
     assert code == (0 if number == signal.SIGTERM else -number)
     assert "Traceback" not in said
@@ -174,7 +175,7 @@ def test_damaged_history_is_named_at_once(tmp_path):
     (home.prefect / "prefect.db").write_bytes(b"no database at all" * 500)
     with serve(home.root, free_port()) as process:
         said = process.stdout.read()
-        assert process.wait(timeout=60) == 1
+        assert process.wait(timeout=PATIENCE) == 1
     assert "prefect.db is damaged" in said
     assert "history of runs only" in said
     assert "Starting" not in said, "refused before a server is started"
@@ -184,7 +185,7 @@ def test_port_that_is_taken_is_named(served, tmp_path):
     port = int(served.url.rpartition(":")[2])
     with serve(new_home(tmp_path).root, port) as process:
         assert f"port {port} is taken" in process.stdout.read()
-        assert process.wait(timeout=60) == 2
+        assert process.wait(timeout=PATIENCE) == 2
 
 
 def test_whoever_starts_in_a_home_knows_whether_others_serve_it(tmp_path):
@@ -209,7 +210,7 @@ def test_killed_serve_ends_its_runs_and_the_next_one_says_so(served, tmp_path):
     runs = [line for line in listed.stdout.splitlines() if "prefect.engine" in line]
     assert {int(line.split()[0]) for line in runs} & set(processes), "the run has a process"
     served.process.kill()
-    served.process.wait(timeout=60)
+    served.process.wait(timeout=PATIENCE)
     wait_until(lambda: not any(map(is_running, processes)), "a process outlives `make serve`")
     served.serve_again()
     served.wait_for_words("marked as crashed: 1.")

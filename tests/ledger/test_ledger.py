@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tasks.ledger.ledger import GENESIS, Head, IllegalStep, Ledger, LedgerCorrupt, LedgerMoved
 from tasks.ledger.payloads import DrawStarted, Nothing, Withdrawn
 from tasks.ledger.rules import NOTES, ONCE, RULES, Attempt, Entry, Kind
+from tests.patience import PATIENCE
 from tests.rows import DRAWN, PUBLISHED, STARTED, reserved
 
 GROUPS = reserved()
@@ -131,9 +132,9 @@ def test_of_many_that_decide_on_one_head_exactly_one_writes(ledger):
     ]
     for writer in writers:
         writer.start()
-    won = [results.get(timeout=60) for _ in writers]
+    won = [results.get(timeout=PATIENCE) for _ in writers]
     for writer in writers:
-        writer.join(timeout=60)
+        writer.join(timeout=PATIENCE)
     assert len([release_id for release_id in won if release_id]) == 1
     assert ledger.verify().seq == 1
 

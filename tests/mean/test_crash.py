@@ -23,15 +23,15 @@ def points(wanted, fast_folder) -> list[str]:
 @pytest.mark.parametrize(
     ("point", "is_burnt", "n_drawn"),
     [
-        ("before table result_keys", False, 0),
+        pytest.param("before table result_keys", False, 0, marks=pytest.mark.long),
         ("before DRAW_STARTED sums", False, 0),
         ("after DRAW_STARTED sums", True, 0),
-        ("before DRAWN sums", True, 0),
+        pytest.param("before DRAWN sums", True, 0, marks=pytest.mark.long),
         ("after DRAWN sums", False, 1),
         ("before replace squared_differences.parquet", True, 1),
-        ("after DRAW_STARTED numbers", True, 2),
-        ("after DRAWN numbers", False, 3),
-        ("after PUBLISHED", False, 3),
+        pytest.param("after DRAW_STARTED numbers", True, 2, marks=pytest.mark.long),
+        pytest.param("after DRAWN numbers", False, 3, marks=pytest.mark.long),
+        pytest.param("after PUBLISHED", False, 3, marks=pytest.mark.long),
     ],
 )
 def test_killed_mean_goes_on_and_is_never_drawn_twice(

@@ -17,6 +17,7 @@ from tasks.ledger.ledger import Ledger, LedgerCorrupt, LedgerError
 from tasks.publish.shelf import published_manifests
 from tasks.store.doctor import Finding, examine
 from tasks.store.home import Home
+from tests.patience import PATIENCE
 from tests.repository import ROOT
 
 
@@ -175,7 +176,7 @@ def test_a_home_on_a_medium_that_is_mounted_read_only_can_be_read(run, folder):
         f'read_everything(Path("{home}"), Path("{folder}"))\''
     )
     done = subprocess.run(
-        [*own, "sh", "-c", script], check=False, capture_output=True, text=True, timeout=300,
+        [*own, "sh", "-c", script], check=False, capture_output=True, text=True, timeout=PATIENCE,
         cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -19,10 +19,10 @@ from tasks.ledger.ledger import Ledger
 from tasks.ledger.rules import Kind
 from tasks.products.head_list.run import identify
 from tests.homes import new_home
+from tests.patience import PATIENCE
 from tests.repository import ROOT
 from tests.steps import ALL_DRAWS, TO_THE_CHARGE, do
 
-_SECONDS = 60  # on a busy machine
 # What `flows/release.py` does at its end, without Prefect's server.
 SIGN_OFF = """
 import sys
@@ -59,7 +59,7 @@ def interrupted_at(question: str, *arguments: object) -> str:
                 _wait_until_it_reads(process)
                 process.send_signal(signal.SIGINT)
         assert is_asked, said.decode()
-        assert process.wait(timeout=60) == 1, said.decode()
+        assert process.wait(timeout=PATIENCE) == 1, said.decode()
     finally:
         process.kill()
         process.wait()
@@ -77,7 +77,7 @@ def _wait_until_it_reads(process: subprocess.Popen) -> None:
     Python looks for signals before it reads, and while it reads, but not on the way into the call:
     nobody types that fast, but this test would.
     """
-    deadline = time.monotonic() + _SECONDS
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         call = Path(f"/proc/{process.pid}/syscall").read_text().split()
         if call[1:2] == ["0x0"]:  # the first argument: which descriptor
@@ -87,7 +87,7 @@ def _wait_until_it_reads(process: subprocess.Popen) -> None:
 
 
 def _read(terminal: int) -> bytes:
-    if not select.select([terminal], [], [], _SECONDS)[0]:
+    if not select.select([terminal], [], [], PATIENCE)[0]:
         raise AssertionError("it says nothing, and does not end")
     try:
         return os.read(terminal, 1 << 16)

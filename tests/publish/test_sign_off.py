@@ -1,6 +1,7 @@
 """Sign-off in a terminal: nothing is published before a person says so, or after they refuse."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -50,6 +51,23 @@ def test_later_leaves_the_release_as_it_is_and_asks_again(drawn, monkeypatch):
     decide(monkeypatch, "publish")
     sign_off.wait_for_sign_off(identify(drawn.request, drawn.home))
     assert not drawn.state.has(Kind.WITHHELD)
+
+
+def test_later_on_the_page_suspends_the_run_again_under_another_key(monkeypatch):
+    """A key's answer is kept with the run: the same one would answer at once, and for ever."""
+    answers = {"list-0": "later", "list-1": "later", "list-2": "publish"}
+    shown, logged = [], []
+
+    def suspend(*, wait_for_input, timeout, key):
+        assert issubclass(wait_for_input, sign_off.SignOff)
+        assert timeout == 7 * 24 * 3600
+        return sign_off.SignOff(decision=answers.pop(key))
+
+    monkeypatch.setattr(sign_off, "suspend_flow_run", suspend)
+    monkeypatch.setattr(sign_off, "get_run_logger", lambda: SimpleNamespace(info=logged.append))
+    question = sign_off.Question("list", "Look.", lambda: shown.append(True), None)
+    assert sign_off._ask_on_the_page(question).decision == "publish"
+    assert (answers, shown, len(logged)) == ({}, [True], 3)
 
 
 class Answers:

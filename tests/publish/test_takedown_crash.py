@@ -60,6 +60,16 @@ def test_a_withdrawal_that_dies_is_finished_by_the_next_one(two_weeks, small_log
         kill_and_finish(two_weeks.root, "withdraw", run.release_id, root, point)
 
 
+@pytest.mark.long
+@pytest.mark.usefixtures("gates_waived")
+@pytest.mark.parametrize("act", ["withdraw", "block"])
+def test_a_takedown_that_dies_anywhere_is_finished_by_the_next_one(two_weeks, small_log, root, act):
+    run = run_of(two_weeks, small_log, LATER)
+    (two_weeks.root / "blocked.txt").write_text("weather\n")
+    for point in range(len(points_of(two_weeks.root, act, run.release_id, root))):
+        kill_and_finish(two_weeks.root, act, run.release_id, root, point)
+
+
 def points_of(home: Path, act: str, release_id: str, root: Path) -> list[str]:
     """Take a release down; return everything durable that this does, in order."""
     whole, record = shutil.copytree(home, root / "whole"), root / "points"

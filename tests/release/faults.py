@@ -43,6 +43,7 @@ from tasks.store.home import Home
 from tasks.verify.signatures import read_public_key
 from tasks.verify.verify import verify_release
 from tests.homes import new_home
+from tests.patience import PATIENCE
 from tests.release.support import reserve_release, waive_gates
 
 # Every child would import them again.
@@ -50,7 +51,7 @@ for _product in PRODUCTS:
     _ = _product.working, _product.making, _product.checking
 CHILDREN = multiprocessing.get_context("forkserver")
 CHILDREN.set_forkserver_preload(["tests.release.faults"])
-SECONDS_TO_LIVE = 120
+SECONDS_TO_LIVE = PATIENCE
 
 _MECHANISMS = (
     (HEADLIST, HeadListMechanism),

@@ -296,6 +296,7 @@ decisions = st.tuples(
 CAP = Charge(4 * EPSILON_UNITS, DELTA_UNITS // 10**6 * 7)
 
 
+@pytest.mark.property
 @settings(
     max_examples=12,
     suppress_health_check=[HealthCheck.too_slow],

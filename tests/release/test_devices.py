@@ -32,6 +32,8 @@ from tasks.release.run import Release
 from tasks.release.walk import run_release
 from tasks.store.home import Home
 from tasks.verify.signatures import read_public_key
+from tests.docs.plainly import run_command
+from tests.flow.logs import BLOCKED, POPULAR, write_searches
 from tests.groups import FILES
 from tests.homes import new_home
 from tests.release.faults import run_child
@@ -83,7 +85,7 @@ def send_reports(folder: Path, key: bytes, held: list, n_devices: int, root: Pat
     # The package's one signature is checked once, and not by every device (15 ms each).
     verify = cache(ed25519.verify)
     # Each device waits for the disk four times: a minute or more for all of them, which says
-    # nothing about the law of the reports. tests/unit/test_device.py tests what is durable when.
+    # nothing about the law of the reports. tests/device/test_device.py tests what is durable when.
     os.fsync = lambda _: None
     accounts = root / "accounts"
     accounts.mkdir(parents=True)
@@ -371,3 +373,21 @@ def test_a_release_whose_devices_contradict_its_opt_in_people_is_withheld(
     check = json.loads((folder / "manifest.json").read_bytes())["cross_check"]
     assert float(check["p_value"]) < 1e-6
     assert check["suspicious_records"] >= 1
+
+
+def test_a_command_that_waits_for_devices_keeps_no_searches(tmp_path):
+    """Nor is a query on its list that was blocked."""
+    home, searches, blocklist = tmp_path / "home", tmp_path / "searches.tsv", tmp_path / "blocked"
+    new_home(home)
+    write_searches(searches, 3_000, BLOCKED)
+    blocklist.write_text(f"{BLOCKED[0]}\n")
+    done = run_command(
+        f"hybriddp release --log {searches} --epoch 2026-W46 --clients reports "
+        f"--everybody-opted-in --blocklist {blocklist} --home {home}"
+    )
+    assert done.exit_code == 0, done.output
+    assert "COLLECTING" in done.stdout
+    [package] = home.glob("public/collections/*")
+    listed = dict(read_package(package, read_public_key(home / "public" / "signing.pub")).head_list)
+    assert listed == {query: (url,) for query, url in POPULAR}
+    assert list((home / "private" / "warehouse").iterdir()) == []

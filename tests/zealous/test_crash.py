@@ -30,17 +30,17 @@ def points(request_of_two, fast_folder) -> list[str]:
 @pytest.mark.parametrize(
     ("point", "is_burnt", "n_drawn"),
     [
-        ("after RESERVED", False, 0),
-        ("before table item_counts", False, 0),
+        pytest.param("after RESERVED", False, 0, marks=pytest.mark.long),
+        pytest.param("before table item_counts", False, 0, marks=pytest.mark.long),
         ("before DRAW_STARTED queries", False, 0),
-        ("after DRAW_STARTED queries", True, 0),
+        pytest.param("after DRAW_STARTED queries", True, 0, marks=pytest.mark.long),
         ("before replace queries_histogram.parquet", True, 0),
-        ("before DRAWN queries", True, 0),
+        pytest.param("before DRAWN queries", True, 0, marks=pytest.mark.long),
         ("after DRAWN queries", False, 1),
         ("before table shown_numbers", False, 1),
-        ("after DRAW_STARTED clicks", True, 1),
-        ("after DRAWN clicks", False, 2),
-        ("after PUBLISHED", False, 2),
+        pytest.param("after DRAW_STARTED clicks", True, 1, marks=pytest.mark.long),
+        pytest.param("after DRAWN clicks", False, 2, marks=pytest.mark.long),
+        pytest.param("after PUBLISHED", False, 2, marks=pytest.mark.long),
     ],
 )
 def test_killed_histograms_go_on_and_are_never_drawn_twice(

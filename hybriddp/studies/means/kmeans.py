@@ -15,7 +15,7 @@ centres are public; a centre that is sent out is post-processing of earlier rele
   count and up to m d to a sum, and under replace-one it may leave one cluster and enter another:
   L1 sensitivity 2(md + 1). With Lap(2(md + 1) tau/eps) that is eps/tau, tau times: eps.
   The printed scale is half of it (line 2): eps for a point that is added or removed, up to 2 eps
-  for one that is replaced (tests/exact/test_errata_mean.py, 5g).
+  for one that is replaced (tests/errata/test_mean.py, 5g).
 - L: the point, L1 sensitivity m d with Lap(md(tau + 1)/eps), costs eps/(tau + 1); each of tau
   responses about its cluster costs eps/(tau + 1); together eps. It holds against the curator.
 

@@ -1,0 +1,89 @@
+"""Does the curator's sampler obey the law whose privacy was computed?"""
+
+import numpy as np
+import pytest
+
+from hybriddp.blender.finding import HeadListMechanism
+from hybriddp.blender.optin import HistogramMechanism
+from hybriddp.noise.laplace import DiscreteLaplace
+from hybriddp.params import Budget
+from tests.stats import ALPHA, law_p_value
+
+pytestmark = pytest.mark.statistical
+
+N = 200_000
+SUPPORT = np.arange(-6, 7)
+
+
+def noise_p_value(noise: DiscreteLaplace, draws: np.ndarray) -> float:
+    """Compare draws with the law on -6..6 and both tails beyond."""
+    observed = [np.sum(draws < -6), *(np.sum(draws == y) for y in SUPPORT), np.sum(draws > 6)]
+    law = [noise.tail(7), *noise.pmf(SUPPORT), noise.tail(7)]
+    return law_p_value(np.array(observed), np.array(law))
+
+
+@pytest.mark.parametrize("epsilon", ["0.5", "4"])
+def test_draws_follow_the_discrete_laplace_law(epsilon, rng):
+    """Both arms: the law is accepted, noise off by 5 % either way and half the noise are not."""
+    noise = DiscreteLaplace.for_epsilon(Budget(epsilon).epsilon, 2)
+    for draws in (
+        noise.draw(np.zeros(N, np.int64)),
+        noise.simulate(np.zeros(N, np.int64), rng=rng),
+    ):
+        assert noise_p_value(noise, draws) > ALPHA
+        for factor in (0.5, 0.95, 1.05):
+            assert noise_p_value(DiscreteLaplace(noise.scale * factor), draws) < ALPHA
+
+
+def test_every_cell_of_a_histogram_gets_its_own_noise():
+    """First, middle and last cell, also where nobody is: none clamped, none left out."""
+    mechanism = HistogramMechanism.for_budget(Budget(4))
+    counts = np.tile([0, 7, 0], N // 3)
+    noise = (mechanism.draw(counts) - counts).reshape(-1, 3)
+    for cell in range(3):
+        assert noise_p_value(mechanism.noise, noise[:, cell]) > ALPHA
+        assert noise_p_value(mechanism.noise, np.maximum(noise[:, cell], 0)) < ALPHA
+    last_of_many = np.array([mechanism.draw(np.zeros(3, np.int64))[-1] for _ in range(2_000)])
+    zeros = int((last_of_many == 0).sum())
+    p_zero = float(mechanism.noise.pmf(0))
+    assert law_p_value(np.array([zeros, 2_000 - zeros]), np.array([p_zero, 1 - p_zero])) > ALPHA
+
+
+def test_noise_is_added_to_each_count_by_itself():
+    counts = np.array([[5, -3], [1 << 40, 0]])
+    noisy = np.stack([DiscreteLaplace(0.5).draw(counts) for _ in range(200)]) - counts
+    assert noisy.shape == (200, 2, 2)
+    assert np.abs(noisy).max() < 40, "tail probability below 1e-30"
+    assert len({tuple(row) for row in noisy.reshape(200, 4).tolist()}) > 20
+
+
+def test_single_user_records_pass_exactly_as_often_as_charged():
+    """Delta 0.05 can be sampled; tests/blender/test_finding.py checks the small ones.
+
+    The planted defect is OpenDP's own: make_laplace_threshold keeps counts that equal the
+    threshold, which here is 65 % more records than charged.
+    """
+    mechanism = HeadListMechanism.for_budget(Budget(1, "0.05"))
+    n_passed = int(mechanism.draw(np.ones(N, np.int64)).is_named.sum())
+    charged = mechanism.event.singleton_probability
+    assert charged <= 0.05
+    assert law_p_value(np.array([n_passed, N - n_passed]), np.array([charged, 1 - charged])) > ALPHA
+    noisy = mechanism.noise.draw(np.ones(N, np.int64))
+    n_not_strict = int(np.sum(noisy >= mechanism.threshold))
+    off_by_one = np.array([n_not_strict, N - n_not_strict])
+    assert law_p_value(off_by_one, np.array([charged, 1 - charged])) < ALPHA
+
+
+def test_the_library_bug_that_makes_us_threshold_ourselves_is_still_there():
+    """When this fails, OpenDP has mended make_laplace_threshold: reconsider headlist.py."""
+    import opendp.prelude as dp
+
+    space = (
+        dp.map_domain(dp.atom_domain(T=int), dp.atom_domain(T=int)),
+        dp.l01inf_distance(dp.absolute_distance(T=int)),
+    )
+    keep = dp.m.make_laplace_threshold(*space, scale=0.5, threshold=4)
+    stated = keep.map((1, 1, 1))[1]
+    n_kept = len(keep({key: 1 for key in range(N)}))
+    assert law_p_value(np.array([n_kept, N - n_kept]), np.array([stated, 1 - stated])) < ALPHA
+    assert n_kept > 4 * stated * N
