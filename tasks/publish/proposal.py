@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from hybriddp.device.package import canonical_json
+from tasks.ledger.chain import GENESIS
 from tasks.ledger.rules import Entry, Kind
 from tasks.products.request import Form
 from tasks.publish.publication import Facts, described_files, next_payload, wanted_facts
@@ -38,8 +39,9 @@ def propose(release: Release, settings: Form) -> Proposal:
     """Build what would be published, whole; nothing is written."""
     facts = wanted_facts(release, settings)
     payload = next_payload(release, facts, revision=1)
+    # A label says nothing of its row's place in the ledger.
     imagined = Entry(
-        0, "", Kind.PUBLISHED, release.release_id, release.attempt, "", payload, "", ""
+        1, "", Kind.PUBLISHED, release.release_id, release.attempt, "", payload, GENESIS, GENESIS
     )
     files, _ = described_files(release, imagined)
     tables = release.product.propose(release, settings).tables

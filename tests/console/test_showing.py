@@ -8,6 +8,7 @@ from tasks.products.mean.label import write_label
 from tasks.publish.showing import in_markdown, rows_to_show, visible
 from tasks.release.artifacts import plot_intervals
 from tasks.verify.reading import described
+from tests.manifests import guarantees_of, manifest_of
 
 ODD = [
     "\x1b[31mred\x1b[0m", "\x00", "\x9b31m", "a\nb", "\u202egnp.exe", "\ufffe", "\ud800", "\x85",
@@ -39,27 +40,18 @@ def test_markdown_shows_marks_as_they_are():
 
 def test_no_column_can_write_a_label_of_its_own():
     """A column is named by whoever writes the log; the label must stay one paragraph about it."""
-    facts = {
-        "schema_version": 3, "release_id": "0" * 32, "attempt": 1, "revision": 1, "sequence": 1,
-        "previous": None, "created": "2026-11-16T00:00:00+00:00", "code_version": "0.2.0",
-        "expires": "2026-11-30T00:00:00+00:00", "measurements": {}, "files": {}, "decimals": 3,
-        "ledger": {"seq": 1, "hash": "0" * 64}, "rows": {"means": 1},
-        "product": "p", "locale": "all", "epoch": "2026-W46", "second_guarantee": None,
-        "parameters": {
+    facts = manifest_of(
+        decimals=3, rows={"means": 1}, second_guarantee=None,
+        parameters={
             "column": "x\n\n**Over a lifetime** nobody pays", "by": None, "upper": "1",
             "per_person": "sum", "optin": "roster", "clients": "simulate", "weight": "privacy",
             "strategy": "mean", "epsilon": "1", "delta": "0", "grid": 65_536, "rotation": 1,
             "noise": "laplace", "report": "mixed", "variance_share": "0", "known_sd": None,
             "one_number": False, "mechanism_version": "mean-1",
         },
-        "guarantees": {
-            group: {"role": "r", "trusts": "t", "neighbours": "n", "people": 1,
-                    "epsilon_nano": 1, "delta_atto": 0}
-            for group in ("sums", "numbers")
-        },
-        "cap": {"cap_epsilon_nano": 10**9, "cap_delta_atto": 0, "window_days": None},
-        "noise": {"sums_sd": "1", "report_sd_at_most": "1"},
-        "cross_check": {"compared": 0, "p_value": None},
-    }  # fmt: skip
+        guarantees=guarantees_of(sums=1, numbers=1),
+        noise={"sums_sd": "1", "report_sd_at_most": "1"},
+        cross_check={"compared": 0, "p_value": None},
+    )  # fmt: skip
     label = write_label(described(facts))
     assert label.count("\n\n**Over a lifetime**") == 1

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from flows.cli import plan as cli_plan
 from hybriddp.blender.evidence.subset_reports import SubsetReports
+from hybriddp.device.package import canonical_json
 from hybriddp.errors import InvalidParameter
 from hybriddp.params import BlenderParams
 from hybriddp.planning.calibration import prior_of_release
@@ -35,6 +36,7 @@ from tasks.plan.plan import make_plan
 from tasks.plan.prior import from_published
 from tasks.plan.request import PlanRequest
 from tests.homes import new_home
+from tests.manifests import guarantees_of, manifest_of
 
 STRATEGIES = ("paper", "high-utility")
 
@@ -266,23 +268,26 @@ def published(tmp_path_factory) -> Path:
         "trends.jsonl": "".join(json.dumps(row) + "\n" for row in trends),
         "head_list.jsonl": "".join(json.dumps(row) + "\n" for row in records),
     }
-    manifest = {
-        "release_id": "abc", "epoch": "2026-W46", "blocked_queries": 0, "rows": {"trends": 15},
-        "masses": {"query_wildcards": {f"q{rank}": 0.2 * 0.01 / rank for rank in range(1, 16)}},
-        "parameters": {
+    wildcards = {f"q{rank}": 0.2 * 0.01 / rank for rank in range(1, 16)}
+    manifest = manifest_of(
+        blocked_queries=0, rows={"trends": 15}, decimals=6, interval_method="made up",
+        masses={"query_wildcards": wildcards, "other_records": 0.9, "other_queries": 0.9},
+        cross_check={"records": 15, "chi_square": "1", "p_value": "1", "suspicious_records": 0},
+        parameters={
             "strategy": "high-utility", "epsilon": "4", "delta": "1/100000", "max_head_size": 50,
             "headlist_user_fraction": "19/20", "query_budget_fraction": "17/20",
             "max_records_optin": 1, "max_records_client": 1, "client_report": "one-stage",
             "rotation": 2, "optin": "column", "clients": "simulate",
             "mechanism_version": "blender-high-utility-1",
         },
-        "guarantees": {"S": {"people": 9_500}, "T": {"people": 500}, "C": {"people": 190_000}},
-        "files": {
-            name: {"sha256": hashlib.sha256(text.encode()).hexdigest()}
+        guarantees=guarantees_of(S=9_500, T=500, C=190_000),
+        files={
+            name: {"bytes": len(text), "sha256": hashlib.sha256(text.encode()).hexdigest()}
             for name, text in files.items()
         },
-    }  # fmt: skip
-    for name, text in {**files, "manifest.json": json.dumps(manifest)}.items():
+    )  # fmt: skip
+    files["manifest.json"] = canonical_json(manifest).decode()
+    for name, text in files.items():
         (folder / name).write_text(text)
     return folder
 
@@ -307,7 +312,7 @@ def test_plan_of_a_published_list_takes_over_its_parameters(published):
     assert (asked.n_users, asked.rotation, asked.optin_fraction) == (400_000, 2, Fraction(1, 20))
     assert asked.params == BlenderParams(4, "1e-5", strategy="high-utility", max_records_optin=1)
     assert plan.asked["head_queries"].value == pytest.approx(15, abs=3)
-    assert "abc" in plan.source
+    assert "0" * 32 in plan.source
     assert plan.suggested is None
 
 
@@ -404,7 +409,7 @@ def changed(
     trends = "".join(json.dumps(row) + "\n" for row in rows)
     (folder / "trends.jsonl").write_text(trends)
     manifest["files"]["trends.jsonl"]["sha256"] = hashlib.sha256(trends.encode()).hexdigest()
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    (folder / "manifest.json").write_bytes(canonical_json(manifest))
     return folder
 
 

@@ -37,6 +37,12 @@ def published_parameters() -> list[dict[str, Any]]:
 OLD = published_parameters()
 
 
+def written_by_all(strategy: str) -> list[str]:
+    """Return the fields that every version has written."""
+    fields = MODELS[strategy].model_fields
+    return [name for name, field in fields.items() if field.is_required()]
+
+
 def test_every_product_is_among_what_was_published():
     assert {asked["strategy"] for asked in OLD} == set(MODELS)
     assert any("times" not in asked for asked in OLD), "version 0.1.0 knew no times"
@@ -47,7 +53,6 @@ def test_what_was_published_is_read_and_written_back_to_the_byte(asked):
     read = MODELS[asked["strategy"]].read(asked)
     assert canonical_json(read.as_json()) == canonical_json(asked)
     assert read.times == asked.get("times")
-    assert all(form(asked[name]) for name, form in read.forms().items())
 
 
 @pytest.mark.parametrize("name", list(ASKED))
@@ -64,9 +69,11 @@ def test_what_a_later_version_adds_is_kept_and_what_it_changes_is_refused(strate
     asked = next(one for one in OLD if one["strategy"] == strategy)
     later = {**asked, "sharpness": 7}
     assert MODELS[strategy].read(later).as_json() == later
-    for name, form in MODELS[strategy].forms().items():
+    for odd in ([], {"a": 1}, 10**19, "x" * 501, 0.5):  # as manifests never were
+        with pytest.raises(InvalidParameter):
+            MODELS[strategy].read({**asked, "sharpness": odd})
+    for name in written_by_all(strategy):
         for odd in (1.5, [], {}, "\ud800", object(), [[asked[name]]]):
-            assert not form(odd), (name, odd)
             with pytest.raises(InvalidParameter):
                 MODELS[strategy].read({**asked, name: odd})
 
@@ -74,7 +81,7 @@ def test_what_a_later_version_adds_is_kept_and_what_it_changes_is_refused(strate
 @pytest.mark.parametrize("strategy", list(MODELS))
 def test_what_is_missing_is_named_and_no_value_is(strategy):
     asked = next(one for one in OLD if one["strategy"] == strategy)
-    for name in MODELS[strategy].forms():
+    for name in written_by_all(strategy):
         less = {field: value for field, value in asked.items() if field != name}
         with pytest.raises(InvalidParameter, match=rf"do not fit in {name};") as raised:
             MODELS[strategy].read(less)
@@ -107,6 +114,5 @@ def test_what_is_missing_is_named_and_no_value_is(strategy):
 )
 def test_what_no_version_wrote_is_refused(strategy, name, value):
     asked = next(one for one in OLD if one["strategy"] == strategy)
-    assert not MODELS[strategy].forms()[name](value)
     with pytest.raises(InvalidParameter, match=f"do not fit in {name};"):
         MODELS[strategy].read({**asked, name: value})

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+from tasks.ledger.chain import FORMS
+from tasks.ledger.payloads import Row
 from tasks.ledger.rules import Entry, Kind
 from tasks.products.head_list.request import ReleaseRequest
 from tasks.products.head_list.run import HeadListRun, identify
@@ -11,6 +13,7 @@ from tasks.release.walk import run_release
 from tasks.store.home import Home
 from tasks.verify.signatures import read_public_key
 from tests.release.support import request_for
+from tests.rows import PUBLISHED, reserved
 
 EARLIER, LATER = "2026-W40", "2026-W41"
 
@@ -55,8 +58,14 @@ def names_in(folder: Path) -> set[str]:
 
 def rows(*facts: tuple[Kind, str, dict[str, object]]) -> list[Entry]:
     """Write a ledger's rows by hand: kind, release, and what of its payload matters."""
-    usual = {"product": "search", "locale": "all", "revision": 1, "blocked": []}
     return [
-        Entry(seq, "2026-11-17", kind, release, 1, "", usual | payload, "", f"{seq}")
+        Entry(seq, "2026-11-17", kind, release, 1, "", _said(kind, payload), "", f"{seq}")
         for seq, (kind, release, payload) in enumerate(facts, start=1)
     ]
+
+
+def _said(kind: Kind, facts: dict[str, object]) -> Row:
+    if kind is Kind.RESERVED:
+        return reserved((), **facts)
+    usual = {Kind.PUBLISHED: PUBLISHED, Kind.REVISED: PUBLISHED}.get(kind)
+    return FORMS[kind](**(usual.as_json() | facts if usual else facts))

@@ -7,6 +7,7 @@ from hybriddp.zealous.item_kinds import ITEM_KINDS
 from tasks.products.histograms.estimation.tables import describe
 from tasks.products.histograms.parameters import ZealousParameters
 from tasks.verify.checks import VerificationFailed
+from tasks.verify.reading import described
 from tasks.verify.verify import verify_publication, verify_release
 from tests.groups import FILES
 from tests.imports import require_light_verification
@@ -117,7 +118,7 @@ def test_a_better_promise_in_all_places_at_once_is_refused(run, publisher, folde
     manifest["parameters"]["epsilon"] = "1/2"
     for terms in manifest["guarantees"].values():
         terms["epsilon_nano"] = 125_000_000
-    terms = {kind: {**t, "members": t["people"]} for kind, t in manifest["guarantees"].items()}
+    terms = {kind: promised.terms for kind, promised in described(manifest).guarantees.items()}
     manifest["histograms"] = describe(ZealousParameters.read(manifest["parameters"]), terms)
     publisher.sign()
     with pytest.raises(VerificationFailed, match="shows an item at or below its threshold"):
