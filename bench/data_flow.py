@@ -69,12 +69,15 @@ class Tracer:
         root: Path = ROOT,
         beside: tuple[str, ...] = BESIDE,
         called_by_sql: Mapping[str, tuple[str, str]] = CALLED_BY_SQL,
+        is_wide: bool = False,
     ) -> None:
         """Trace the code below a root.
 
         Args:
             handles: Types through which the log is reached: its files, and its tables.
+            is_wide: Count public functions wherever their caller is.
         """
+        self._is_wide = is_wide
         self._handles, self._root, self._beside = handles, f"{root}/", beside
         self._called_by_sql = called_by_sql
         self._calls: list[_Call] = []
@@ -107,7 +110,7 @@ class Tracer:
             if call is not None and not call.is_one and self._carries(result):
                 self._count(call)
             return
-        name, caller = frame.f_code.co_qualname, self._caller(frame)
+        name, caller = frame.f_code.co_qualname, "" if self._is_wide else self._caller(frame)
         if frame.f_back is not None and frame.f_back.f_code.co_name == "run_release":
             self._step = _Call(Visit(name, file, name), is_one=False)
             if not file.startswith(self._beside):
@@ -236,7 +239,7 @@ def trace_release(run_release: Callable[[], Any], tracer: Tracer) -> list[Visit]
     return tracer.visits
 
 
-def trace_this_version() -> list[Visit]:
+def trace_this_version(*, is_wide: bool = False) -> list[Visit]:
     """Trace a small release of a head list, without Prefect."""
     from tasks.gates import quality, suites
     from tasks.log.engine import DuckDBEngine
@@ -260,7 +263,9 @@ def trace_this_version() -> list[Visit]:
             patch.object(suites, "_is_known", lambda _: True),
             patch.object(quality, "_ask", _pass),
         ):
-            return trace_release(lambda: run_release(run), Tracer((DuckDBEngine, Source)))
+            return trace_release(
+                lambda: run_release(run), Tracer((DuckDBEngine, Source), is_wide=is_wide)
+            )
 
 
 def _pass(suite: Any, *_: Any) -> dict[int, bool]:
@@ -276,4 +281,4 @@ def as_text(visits: Sequence[Visit]) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(as_text(trace_this_version()) + "\n")
+    sys.stdout.write(as_text(trace_this_version(is_wide="--wide" in sys.argv)) + "\n")
