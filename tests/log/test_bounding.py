@@ -13,6 +13,7 @@ from tasks.log.normalisation import normalise_records
 from tasks.products.head_list.measuring.cohorts import assign_groups
 from tasks.products.head_list.request import ReleaseRequest
 from tasks.products.head_list.run import HeadListRun
+from tests.examples import few
 from tests.homes import new_home
 
 pytestmark = pytest.mark.property
@@ -100,7 +101,7 @@ def records_of(home, rows_of, asked):
     return groups, {account: sorted(records) for account, records in kept.items()}, counted
 
 
-@settings(max_examples=25)
+@settings(max_examples=few(12, in_a_campaign=200))
 @given(
     rows_of=st.fixed_dictionaries({person: ROWS for person in PEOPLE}),
     who=st.sampled_from(PEOPLE),

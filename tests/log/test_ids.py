@@ -23,6 +23,7 @@ from tasks.log.raw.files import Source
 from tasks.products.head_list.request import ReleaseRequest
 from tasks.products.head_list.run import HeadListRun
 from tasks.store.keys import Keyring
+from tests.examples import few
 from tests.homes import new_home
 
 ADVERSARIAL = [
@@ -79,7 +80,8 @@ def in_duckdb(texts, form):
 
 
 @pytest.mark.parametrize("form", [FIRST_FORM, NEWEST_FORM])
-@settings(max_examples=15)
+@pytest.mark.property
+@settings(max_examples=few(8, in_a_campaign=100))
 @given(texts=st.lists(TEXTS | st.text(max_size=4), max_size=20))
 def test_sql_and_python_have_the_same_ids(form, texts):
     texts = [*ADVERSARIAL, *(text for text in texts if text.isprintable() or "\t" not in text)]

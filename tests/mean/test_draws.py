@@ -227,10 +227,10 @@ def test_a_paid_variance_beats_the_privacy_weight_and_never_loses_more_than_its_
     assert gains.max() > 100
 
 
-def test_the_known_variance_is_at_least_as_good_as_the_estimated_one(rng):
+def test_the_known_variance_is_at_least_as_good_as_the_estimated_one(same_rng):
     errors = {rule: [] for rule in (KNOWN, ESTIMATED, PRIVACY)}
     for means, variance, empirical, true_variance in draw_populations(
-        300, rng, 500, 10_000, 2, "mixed", F(1, 20), uniform
+        300, same_rng, 500, 10_000, 2, "mixed", F(1, 20), uniform
     ):
         known = VarianceEstimate(true_variance, 1.0)
         for rule in errors:

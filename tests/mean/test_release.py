@@ -34,13 +34,13 @@ from tests.release.support import files_below
 
 
 def test_means_are_near_the_truth_and_inside_their_intervals(usual, one_number):
-    """Errors of five stated standard errors have a chance below 1e-5 (Laplace tails included)."""
+    """Within ten stated standard errors: a chance below 1e-6, were all noise one Laplace draw."""
     for run, keys in ((usual, COUNTRIES), (one_number, ["all"])):
         rows = read_rows(run.home.shelf("mean", "all") / run.release_id, "means")
         assert [row["key"] for row in rows] == list(keys)
         for row in rows:
             margin = (row["ci_high"] - row["ci_low"]) / 2
-            assert abs(row["mean"] - 4) < 3 * margin
+            assert abs(row["mean"] - 4) < 5 * margin
             assert margin < 2
     by_country = read_rows(usual.home.shelf("mean", "all") / usual.release_id, "means")
     assert {(row["optin_people"], row["clients"]) for row in by_country} == {(60, 240)}

@@ -20,6 +20,7 @@ from tasks.products.head_list.run import identify
 from tasks.release.refusals import BudgetRefused
 from tasks.store.home import Home
 from tasks.store.keys import Keyring, make_keys
+from tests.examples import few
 from tests.homes import new_home
 from tests.ledger.clocks import Clock
 from tests.release.support import (
@@ -191,9 +192,9 @@ def test_who_cannot_pay_is_left_out_and_the_others_go_on(home):
 @pytest.mark.parametrize("group", "STC")
 def test_a_group_that_is_too_small_charges_nobody(home, group):
     others = {account: g for account, g in PAIRS.items() if g != group}
-    for number, few in enumerate(([], [GINA])):
+    for number, rest in enumerate(([], [GINA])):
         with pytest.raises(BudgetRefused, match=f"group {group} .* fewer than 2 people"):
-            reserve_groups(home, f"r{number}", others | dict.fromkeys(few, group))
+            reserve_groups(home, f"r{number}", others | dict.fromkeys(rest, group))
     assert n_charges(home) == 0
     assert list(home.participation.iterdir()) == []
 
@@ -298,7 +299,7 @@ CAP = Charge(4 * EPSILON_UNITS, DELTA_UNITS // 10**6 * 7)
 
 @pytest.mark.property
 @settings(
-    max_examples=12,
+    max_examples=few(6, in_a_campaign=60),
     suppress_health_check=[HealthCheck.too_slow],
     phases=[Phase.generate],  # shrinking a failure would take minutes
 )

@@ -7,7 +7,6 @@ probability below 1e-15.
 """
 
 import json
-import os
 import shutil
 import signal
 from collections import Counter
@@ -24,6 +23,7 @@ from tasks.publish.shelf import published_heads
 from tasks.store.home import Home
 from tasks.verify.signatures import read_public_key
 from tasks.verify.verify import verify_release
+from tests.examples import IS_CAMPAIGN
 from tests.groups import FILES, GROUPS
 from tests.homes import new_home
 from tests.release.faults import read_lines, run_child, run_to_the_end, run_until
@@ -34,7 +34,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.kills]
 SHELF = "search/all"
 # `make campaign` kills at every point; else where a charge or a draw begins, is written and ends,
 # where readers would see a change, and at every so many of the others.
-IS_CAMPAIGN = os.environ.get("HYPOTHESIS_PROFILE") == "campaign"
 N_POINTS_PER_KILL = 1 if IS_CAMPAIGN else 29
 DECISIVE = (
     "after the insert of RESERVED",

@@ -12,6 +12,7 @@ from tasks.products.head_list.measuring.cohorts import assign_groups
 from tasks.products.head_list.request import ReleaseRequest
 from tasks.products.head_list.run import HeadListRun
 from tasks.store.keys import Keyring, make_keys
+from tests.examples import few
 from tests.homes import new_home
 
 # As `members` has them: not empty, and without spaces around.
@@ -26,7 +27,8 @@ def run(tmp_path_factory):
     return HeadListRun(home, "0" * 32, 1, request)
 
 
-@settings(max_examples=25)
+@pytest.mark.property
+@settings(max_examples=few(10, in_a_campaign=200))
 @given(PERSONS)
 def test_hashes_are_pythons(run, persons):
     keys = Keyring.open(run.home)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from hybriddp.device.normalise import normalise_query, normalise_url
 from hybriddp.zealous.item_kinds import CLICKS, ITEM_KINDS, KEYWORDS, PAIRS, QUERIES
+from tests.examples import few
 from tests.zealous.counting import PEOPLE, Curator
 from tests.zealous.support import request_for, write_log
 
@@ -78,7 +79,10 @@ def clock(seconds):
     return "no time" if seconds is None else str(START + timedelta(seconds=seconds))
 
 
-@settings(max_examples=12, phases=[Phase.generate])  # shrinking would take minutes
+@pytest.mark.property
+@settings(
+    max_examples=few(6, in_a_campaign=60), phases=[Phase.generate]
+)  # shrinking would take minutes
 @given(
     rows_of=st.fixed_dictionaries({person: ROWS for person in PEOPLE}),
     order=st.lists(st.integers(0, 99), max_size=40),

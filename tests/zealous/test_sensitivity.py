@@ -5,6 +5,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from hybriddp.zealous.item_kinds import CLICKS, ITEM_KINDS
+from tests.examples import few
 from tests.zealous.counting import PEOPLE, Curator
 from tests.zealous.support import HEADER, write_log
 
@@ -58,7 +59,10 @@ def without(items_of, person):
     return {who: items for who, items in items_of.items() if who != person}
 
 
-@settings(max_examples=8, phases=[Phase.generate])  # shrinking would take minutes
+@pytest.mark.property
+@settings(
+    max_examples=few(4, in_a_campaign=60), phases=[Phase.generate]
+)  # shrinking would take minutes
 @given(
     histories=st.fixed_dictionaries({person: HISTORY for person in PEOPLE}),
     who=st.sampled_from(PEOPLE),
@@ -84,7 +88,8 @@ def test_one_person_changes_at_most_two_m_counts_by_one_and_nobody_elses_items(
             assert set(changed.values()) <= {1}
 
 
-@settings(max_examples=3, phases=[Phase.generate])
+@pytest.mark.property
+@settings(max_examples=few(2, in_a_campaign=20), phases=[Phase.generate])
 @given(
     rows=st.lists(GOOD, min_size=12, max_size=20),
     others=st.fixed_dictionaries({person: HISTORY for person in PEOPLE[1:]}),
