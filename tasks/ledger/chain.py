@@ -102,6 +102,17 @@ def moment_of(at: str) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
+def require_allowed(known: Attempt, kind: Kind, release_id: str, attempt: int, draw: str) -> None:
+    """Refuse a step that does not follow from what is known of an attempt."""
+    rule, is_met = RULES[kind]
+    if not is_met(known, draw):
+        last = known.entries[-1].kind if known.entries else "no row"
+        raise IllegalStep(
+            f"{kind}{f' of draw {draw}' if draw else ''} needs {rule}; release {release_id}, "
+            f"attempt {attempt}, is at {last}."
+        )
+
+
 class Chain:
     """The rows that were checked so far: they continue one another, and so must the next."""
 

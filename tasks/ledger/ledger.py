@@ -23,12 +23,13 @@ from tasks.ledger.chain import (
     canonical,
     entry_of,
     moment_of,
+    require_allowed,
     row_hash,
 )
 from tasks.ledger.file import connect, is_writable, named_damage
 from tasks.ledger.payloads import Nothing, Row
 from tasks.ledger.rows import SCHEMA, has_head, read_attempt, read_head, read_rows, require_indexed
-from tasks.ledger.rules import ONCE, ONCE_ATTEMPT, RULES, Attempt, Entry, Kind
+from tasks.ledger.rules import ONCE, ONCE_ATTEMPT, Attempt, Entry, Kind
 
 __all__ = [
     "GENESIS", "Head", "IllegalStep", "Ledger", "LedgerCorrupt", "LedgerError", "LedgerMoved",
@@ -181,7 +182,7 @@ class Ledger:
                 f"{kind} of release {release_id}, attempt {attempt}, stands in the ledger with "
                 "other contents; a row is never rewritten."
             )
-        _require_allowed(known, kind, release_id, attempt, draw)
+        require_allowed(known, kind, release_id, attempt, draw)
         if recheck is not None:
             _look_again(connection, recheck, date)
         at = date.isoformat(timespec="seconds")
@@ -237,16 +238,6 @@ class Ledger:
                 "backup that has forgotten spending. Restore a newer one."
             )
         return head
-
-
-def _require_allowed(known: Attempt, kind: Kind, release_id: str, attempt: int, draw: str) -> None:
-    rule, is_met = RULES[kind]
-    if not is_met(known, draw):
-        last = known.entries[-1].kind if known.entries else "no row"
-        raise IllegalStep(
-            f"{kind}{f' of draw {draw}' if draw else ''} needs {rule}; release {release_id}, "
-            f"attempt {attempt}, is at {last}."
-        )
 
 
 def _look_again(connection: sqlite3.Connection, recheck: Recheck, date: datetime) -> None:

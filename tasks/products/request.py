@@ -191,6 +191,11 @@ class LogRequest(Form):
         """The settings of post-processing alone; each product has its own."""
         raise NotImplementedError
 
+    @property
+    def slot(self) -> tuple[str, str, str]:
+        """What a release is for; there is one of each."""
+        return self.product, self.epoch, self.locale
+
     def at(self, moment: datetime) -> Self:
         """Return the request with its epoch named, as a schedule means it at this moment."""
         return self.model_copy(update={"epoch": str(Epoch.resolve(self.epoch, moment))})

@@ -195,7 +195,8 @@ def _is_as_signed(release: Release, publication: Entry, folder: Path) -> bool:
         data, signature = ((folder / f"manifest.{end}").read_bytes() for end in ("json", "sig"))
         manifest = json.loads(data) if is_signed(public_key, signed_bytes(data), signature) else {}
         listed = {name: facts["sha256"] for name, facts in manifest["files"].items()}
-        return _names(manifest, release, publication) and all(
+        is_it = all(manifest[n] == value for n, value in _identity(release, publication).items())
+        return is_it and all(
             hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
             for name, digest in listed.items()
         )
@@ -203,21 +204,20 @@ def _is_as_signed(release: Release, publication: Entry, folder: Path) -> bool:
         return False
 
 
-def _names(manifest: Mapping[str, Any], release: Release, publication: Entry) -> bool:
-    """Whether a manifest is the one of a publication, whatever its words are."""
-    reserved = release.reservation
-    wanted = {
+def _identity(release: Release, publication: Entry) -> dict[str, Any]:
+    """Return what no other publication has."""
+    reserved, facts = release.reservation, publication.said(Publication)
+    return {
         "product": reserved.product,
         "locale": reserved.locale,
         "epoch": reserved.epoch,
         "release_id": release.release_id,
         "attempt": release.attempt,
-        "revision": publication.said(Publication).revision,
-        "sequence": publication.said(Publication).sequence,
+        "revision": facts.revision,
+        "sequence": facts.sequence,
         "ledger": {"seq": publication.seq, "hash": publication.hash},
         "measurements": _measured_digests(release),
     }
-    return all(manifest[name] == value for name, value in wanted.items())
 
 
 def _measured_digests(release: Release) -> dict[str, str]:
@@ -236,13 +236,7 @@ def _build_manifest(release: Release, publication: Entry, made: Made) -> dict[st
     reserved, facts = release.reservation, publication.said(Publication)
     return {
         "schema_version": facts.schema_version,
-        "product": reserved.product,
-        "locale": reserved.locale,
-        "epoch": reserved.epoch,
-        "release_id": release.release_id,
-        "attempt": release.attempt,
-        "revision": facts.revision,
-        "sequence": facts.sequence,
+        **_identity(release, publication),
         "previous": facts.previous,
         "created": facts.created,
         "expires": expiry_of(facts),
@@ -250,8 +244,6 @@ def _build_manifest(release: Release, publication: Entry, made: Made) -> dict[st
         "parameters": reserved.parameters,
         # Version 0.1.0 stated the cap of the reservation.
         "cap": (facts.cap or reserved.policy).as_json(),
-        "measurements": _measured_digests(release),
-        "ledger": {"seq": publication.seq, "hash": publication.hash},
         "rows": {name: table.num_rows for name, table in made.tables.items()},
         **made.facts,
     }

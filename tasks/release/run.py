@@ -132,7 +132,7 @@ def find_attempt(request: LogRequest, home: Home) -> tuple[str, int]:
 
 def _has_reservation(request: LogRequest, entries: list[Entry]) -> bool:
     reserved = (entry.said(Reserved) for entry in entries if entry.kind is Kind.RESERVED)
-    return any(reservation.slot == _wanted(request) for reservation in reserved)
+    return any(reservation.slot == request.slot for reservation in reserved)
 
 
 def _known_id(request: LogRequest, home: Home, ledger: Ledger) -> str:
@@ -228,7 +228,7 @@ def _attempt_of(ledger: Ledger, release_id: str, request: LogRequest) -> int:
 def require_free_epoch(request: LogRequest, release_id: str, entries: list[Entry]) -> None:
     """Refuse to pay unasked for an epoch that another release was paid for."""
     for entry in live_reservations(entries):
-        is_same = entry.said(Reserved).slot == _wanted(request)
+        is_same = entry.said(Reserved).slot == request.slot
         if is_same and entry.release_id != release_id and not request.pay_again:
             raise BudgetRefused(
                 f"epoch {request.epoch} of {request.product}/{request.locale} has release "
@@ -241,10 +241,6 @@ def require_free_epoch(request: LogRequest, release_id: str, entries: list[Entry
 def collection_id(release: Release) -> str:
     """Return the id that reports name: a new attempt has a new list, and so a new id."""
     return release.release_id + (f"{release.attempt:04x}" if release.attempt > 1 else "")
-
-
-def _wanted(request: LogRequest) -> tuple[str, str, str]:
-    return (request.product, request.epoch, request.locale)
 
 
 def full_release_id(ledger: Ledger, typed: str) -> str:
