@@ -4,8 +4,7 @@ It asks for what some product has; whether this release's product has it, and wi
 its own form decides.
 """
 
-from collections.abc import Iterable, Sequence
-from itertools import takewhile
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import Field, create_model
@@ -22,7 +21,7 @@ def settings_of_any(products: Sequence[Product]) -> Any:
     for name in names:
         owners = [product for product in products if name in product.settings.model_fields]
         same = [product.settings.model_fields[name] for product in owners]
-        words = _together(list(dict.fromkeys(field.description.rstrip(".") for field in same)))
+        words = str(same[0].description).rstrip(".")
         if len(owners) < len(products):
             words += f"; only of {', '.join(product.name for product in owners)}"
         fields[name] = (_kind(name, same), Field(None, description=f"{words}."))
@@ -37,24 +36,3 @@ def _kind(name: str, same: Sequence[FieldInfo]) -> Any:
     limits = [limit for limit in first.metadata if all(limit in f.metadata for f in others)]
     kind: Any = Annotated[first.annotation, *limits] if limits else first.annotation
     return kind | None
-
-
-def _together(sentences: Sequence[str]) -> str:
-    """Say several sentences in one: what they share at both ends is said once."""
-    split = [sentence.split() for sentence in sentences]
-    n_before = _n_shared(split)
-    n_after = _n_shared([words[n_before:][::-1] for words in split])
-    first = split[0]
-    before, after = first[:n_before], first[len(first) - n_after :]
-    middles = [" ".join(words[n_before : len(words) - n_after]) for words in split]
-    return " ".join([*before, *_listed(middles), *after])
-
-
-def _n_shared(lists: Sequence[list[str]]) -> int:
-    """Return how many words all of them begin with."""
-    return sum(1 for _ in takewhile(lambda words: len(set(words)) == 1, zip(*lists, strict=False)))
-
-
-def _listed(parts: Iterable[str]) -> list[str]:
-    *some, last = [part for part in parts if part] or [""]
-    return [text for text in (", ".join(some) + " or" if some else "", last) if text]

@@ -109,10 +109,10 @@ def _products(*forms):
     return [SimpleNamespace(name=form.__name__, settings=form) for form in forms]
 
 
-def test_settings_of_several_products_share_their_words_and_only_limits_that_all_have():
+def test_settings_of_several_products_have_the_firsts_words_and_only_limits_that_all_have():
     form = settings_of_any(_products(_Words, _Numbers))
     described = {name: field.description for name, field in form.model_fields.items()}
-    assert described == {"decimals": "Decimals of words or numbers.",
+    assert described == {"decimals": "Decimals of words.",
                          "depth": "Only here; only of _Words."}  # fmt: skip
     assert form(decimals=0).decimals == 0, "one product allows it; the other's own form does not"
     with pytest.raises(ValidationError):

@@ -19,7 +19,7 @@ MECHANISM_VERSION: Final = "kmeans-1"
 class ClusterSettings(Form):
     """Post-processing settings: they can change without a new charge."""
 
-    decimals: int = Field(4, ge=0, le=12, description="Decimals of published centres and shares.")
+    decimals: int = Field(4, ge=0, le=12, description="Decimals of published numbers.")
     valid_days: int = Field(14, ge=1, le=3_650, description="Days until the release expires.")
     max_bytes: int = Field(
         5_000_000, ge=1, le=100_000_000, description="Largest file that readers will load."

@@ -40,13 +40,14 @@ _OPTIN_FRACTION = 0.05
 class PublishSettings(Form):
     """Post-processing settings: they can change without a new charge."""
 
-    decimals: int = Field(6, ge=2, le=12, description="Decimals of published probabilities.")
-    valid_days: int = Field(14, ge=1, le=3_650, description="Days until the list expires.")
+    decimals: int = Field(6, ge=2, le=12, description="Decimals of published numbers.")
+    valid_days: int = Field(14, ge=1, le=3_650, description="Days until the release expires.")
     max_bytes: int = Field(
-        5_000_000, ge=1, le=100_000_000, description="Largest list that browsers will load."
+        5_000_000, ge=1, le=100_000_000, description="Largest file that readers will load."
     )
     blocklist: Path | None = Field(
-        None, description="File of queries never to publish, one a line."
+        None,
+        description="File of queries never to publish, one a line; for good, in every revision.",
     )
     min_agreement: float = Field(
         1e-6,

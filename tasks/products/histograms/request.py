@@ -26,7 +26,8 @@ class HistogramSettings(Form):
         50_000_000, ge=1, le=100_000_000, description="Largest file that readers will load."
     )
     blocklist: Path | None = Field(
-        None, description="File of queries never to publish, one a line."
+        None,
+        description="File of queries never to publish, one a line; for good, in every revision.",
     )
 
 

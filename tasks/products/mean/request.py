@@ -28,7 +28,7 @@ _VARIANCE_SHARE, _GAUSSIAN_DELTA = 0.05, 1e-5
 class MeanSettings(Form):
     """Post-processing settings: they can change without a new charge."""
 
-    decimals: int = Field(4, ge=0, le=12, description="Decimals of published means.")
+    decimals: int = Field(4, ge=0, le=12, description="Decimals of published numbers.")
     valid_days: int = Field(14, ge=1, le=3_650, description="Days until the release expires.")
     max_bytes: int = Field(
         5_000_000, ge=1, le=100_000_000, description="Largest file that readers will load."
