@@ -18,7 +18,6 @@ from pathlib import Path
 
 import pytest
 
-from flows.server.temporary import DATABASE
 from tests.flow.logs import BLOCKED, write_searches
 from tests.homes import new_home
 from tests.patience import PATIENCE
@@ -175,11 +174,10 @@ def free_port() -> int:
 
 
 @pytest.fixture(scope="package")
-def served(tmp_path_factory, spare_database):
+def served(tmp_path_factory):
     """Everything that `make serve` starts, for this room's tests only: it works while it waits."""
     folder = tmp_path_factory.mktemp("served")
     home, output, port = new_home(folder / "home").root, folder / "serve.log", free_port()
-    spare_database.lend_history(home)
     environment = os.environ | {
         "HYBRIDDP_HOME": str(home),
         "HYBRIDDP_PORT": str(port),
@@ -218,12 +216,6 @@ class SpareDatabase:
 
     def keep(self, home: Path) -> None:
         self._copy(home / "private" / "prefect", self.folder)
-
-    def lend_history(self, home: Path) -> None:
-        """Let `make serve` begin with these tables, if they were made before."""
-        self.lend(home)
-        for file in (home / "private" / "prefect").glob("empty-*.db"):
-            file.rename(file.with_name(DATABASE))
 
     def _copy(self, source: Path, target: Path) -> None:
         for file in source.glob("empty-*.db"):

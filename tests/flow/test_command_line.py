@@ -8,12 +8,14 @@ import time
 
 import pytest
 
+from hybriddp.device.package import read_package
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.rules import Kind
 from tasks.store.home import Home
+from tasks.verify.signatures import read_public_key
 from tests.docs.plainly import run_command as run_plain_command
-from tests.flow.conftest import is_running, wait_until
-from tests.flow.logs import HEADER, SECRETS, write_searches
+from tests.flow.conftest import blocklist_of, is_running, wait_until
+from tests.flow.logs import HEADER, POPULAR, SECRETS, write_searches
 from tests.homes import new_home, steps_of
 from tests.patience import PATIENCE
 from tests.repository import ROOT
@@ -75,3 +77,20 @@ def test_refused_gate_is_exit_code_4_and_quotes_nothing(served, tmp_path):
         assert secret not in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     assert steps_of(Home(home)) == []
+
+
+@pytest.mark.long
+def test_device_mode_stops_at_collecting_and_keeps_no_searches(served, searches, tmp_path):
+    """In `make test` without Prefect: tests/release/test_devices.py."""
+    home = new_home(tmp_path / "home").root
+    done = served.command(
+        "release", "--log", str(searches), "--epoch", "2026-W46", "--clients", "reports",
+        "--everybody-opted-in", "--blocklist", str(blocklist_of(searches)), "--home", str(home),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "COLLECTING" in done.stdout
+    (package,) = home.glob("public/collections/*")
+    key = read_public_key(home / "public" / "signing.pub")
+    listed = dict(read_package(package, key).head_list)
+    assert listed == {query: (url,) for query, url in POPULAR}
+    assert list((home / "private" / "warehouse").iterdir()) == []

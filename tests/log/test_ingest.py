@@ -374,7 +374,7 @@ def test_empty_query_is_left_out_and_is_not_bad(make_run, plain):
 
 def test_limit_on_bad_rows_is_inclusive(make_run):
     bad = [(PEOPLE[0], SECRET)] * 15  # of 75 lines: a fifth
-    up_to_the_charge(make_run({"log.tsv": tsv(ROWS + bad)}, max_bad_row_share=0.2))
+    up_to_the_charge(make_run({"log.tsv": tsv(ROWS + bad)}, max_bad_row_share=0.2), is_judged=True)
 
 
 def test_one_bad_row_over_the_limit(refusal):
