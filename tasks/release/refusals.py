@@ -41,6 +41,7 @@ EXIT_CODES = {
     "MachineFailed": FAILED,
     "ServerFailed": FAILED,
     "VerificationFailed": FAILED,
+    "Misfit": FAILED,
     "ReportRefused": FAILED,
     "AccountCorrupt": FAILED,
 }

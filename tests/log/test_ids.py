@@ -1,7 +1,6 @@
 """One canonical form of an id, the same in SQL and in Python, and spellings of one human found."""
 
 import unicodedata
-from types import SimpleNamespace
 
 import duckdb
 import pyarrow as pa
@@ -13,7 +12,8 @@ from hybriddp.errors import InvalidParameter
 from tasks.budget.accounts import account_of
 from tasks.budget.overview import set_membership
 from tasks.ledger.ledger import Ledger
-from tasks.ledger.rules import Kind
+from tasks.ledger.payloads import Founded, Nothing
+from tasks.ledger.rules import Entry, Kind
 from tasks.log.cohorts import keyed_accounts
 from tasks.log.engine import DuckDBEngine
 from tasks.log.folded_ids import folded, with_folded_ids
@@ -168,6 +168,12 @@ def test_accounts_are_the_same_in_sql_and_in_python(text, tmp_path):
     assert row["account"] == account_of(Keyring.open(home), text)
 
 
+def row(kind, id_form):
+    """Return a row whose form of ids counts only if it is the founding one."""
+    said = Founded(keys={}, id_form=id_form, adopted=False) if kind is Kind.FOUNDED else Nothing()
+    return Entry(1, "", kind, "", 1, "", said, "", "")
+
+
 @pytest.mark.parametrize(
     ("kinds", "form"),
     [
@@ -180,14 +186,12 @@ def test_accounts_are_the_same_in_sql_and_in_python(text, tmp_path):
     ],
 )
 def test_a_ledger_keeps_the_form_that_it_began_with(kinds, form):
-    rows = [SimpleNamespace(kind=kind, payload={"id_form": "nfc-trim-2"}) for kind in kinds]
-    assert id_form_of(rows) == form
+    assert id_form_of([row(Kind(kind), "nfc-trim-2") for kind in kinds]) == form
 
 
 def test_a_form_of_the_future_is_refused():
-    row = SimpleNamespace(kind="FOUNDED", payload={"id_form": "nfc-trim-9"})
     with pytest.raises(InvalidParameter, match="id_form must be one of"):
-        id_form_of([row])
+        id_form_of([row(Kind.FOUNDED, "nfc-trim-9")])
 
 
 def test_who_opted_out_under_one_spelling_is_out_under_all(tmp_path):

@@ -16,6 +16,7 @@ from scipy import stats
 from hybriddp.params import Budget
 from hybriddp.zealous.events import INDISTINGUISHABLE, PROBABILISTIC
 from hybriddp.zealous.mechanism import ZealousMechanism
+from tasks.ledger.payloads import Terms
 from tasks.products.histograms.estimation.tables import mechanism_for
 from tests.stats import ALPHA
 from tests.zealous.support import request_for
@@ -80,11 +81,11 @@ def mechanisms_of(**settings):
     """Return the mechanisms of a release, from the parts of its budget that each draw pays."""
     request = request_for(Path("log.tsv"), **(DEFAULTS | settings))
     groups = {
-        kind: {
-            "epsilon_nano": int(price.epsilon * 10**9),
-            "delta_atto": int(price.delta * 10**18),
-            "members": 100_000,
-        }
+        kind: Terms(
+            epsilon_nano=int(price.epsilon * 10**9),
+            delta_atto=int(price.delta * 10**18),
+            members=100_000,
+        )
         for kind, price in request.prices().items()
     }
     parameters = request.parameters()
