@@ -1,6 +1,5 @@
 """`hybriddp reprocess`: a release again with other settings, which every product has its own of."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,6 +22,7 @@ def reprocess(
     from flows.server.environment import configure
     from tasks.gates.blocklist import read_blocklist
     from tasks.release.summary import blocked_words
+    from tasks.verify.reading import read_manifest
 
     request = ReprocessRequest.model_validate({**changed, "release_id": release_id})
     place = configure(home, quiet=True)
@@ -32,5 +32,5 @@ def reprocess(
     if as_json:
         say_json({"folder": str(folder)})
     else:
-        manifest = json.loads((folder / "manifest.json").read_bytes())
+        manifest = read_manifest((folder / "manifest.json").read_bytes())
         say(f"{blocked_words(manifest)}Published in {folder}")

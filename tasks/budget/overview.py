@@ -12,7 +12,7 @@ from typing import Any
 from tasks.budget.accounts import account_of, stopped_accounts
 from tasks.budget.policy import Charge, Policy, current_policy
 from tasks.budget.spending import Spent, history, put_spending, total
-from tasks.ledger.chain import canonical
+from tasks.ledger.chain import as_stored, canonical
 from tasks.ledger.ledger import GENESIS, Head, Ledger
 from tasks.ledger.payloads import DrawStarted, Reserved
 from tasks.ledger.rules import Entry, Kind, live_reservations
@@ -181,12 +181,12 @@ def public_export(home: Home) -> dict[str, Any]:
                 "draw": entry.draw,
             }
         if entry.kind is Kind.RESERVED:
-            shown_of_it = {"product", "epoch", "locale", "groups", "policy"}
-            row |= entry.payload.model_dump(include=shown_of_it, exclude_unset=True)
+            said = as_stored(entry)
+            row |= {name: said[name] for name in ("product", "epoch", "locale", "groups", "policy")}
         if entry.kind is Kind.DRAW_STARTED:
             row |= {"event": entry.said(DrawStarted).event}
         if entry.kind is Kind.POLICY:
-            row |= {"kind": str(entry.kind), "at": entry.at, "policy": entry.payload.as_json()}
+            row |= {"kind": str(entry.kind), "at": entry.at, "policy": as_stored(entry)}
         rows.append(row)
     head = {"seq": entries[-1].seq, "hash": entries[-1].hash} if entries else None
     return {"schema_version": 1, "head": head, "entries": rows}

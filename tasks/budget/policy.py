@@ -9,14 +9,12 @@ from hybriddp.errors import require
 from hybriddp.params import Budget, Number, exact
 from hybriddp.rounding import rounded_down, rounded_up
 from tasks.ledger.ledger import Head, Ledger, LedgerMoved, Recheck
-from tasks.ledger.payloads import MAX_REFUSALS, Cap, PolicySet, Terms
+from tasks.ledger.payloads import LONGEST_WINDOW, MAX_REFUSALS, Cap, PolicySet, Terms
 from tasks.ledger.rules import Entry, Kind
 
 # Charges are whole numbers of these units, rounded up: sums over years stay exact in any engine.
 EPSILON_UNITS = 10**9
 DELTA_UNITS = 10**18
-# A century: more is for life.
-_LONGEST_WINDOW = 36_525
 # More promises nothing, and would not fit the ledger's whole numbers.
 _LARGEST_CAP = 1_000_000
 
@@ -96,8 +94,8 @@ class Policy:
         )
         require(0 <= exact_delta < 1, "cap_delta must be in [0, 1)", delta, "1e-4 is the default")
         require(
-            window_days is None or 1 <= window_days <= _LONGEST_WINDOW,
-            f"window_days must be between 1 and {_LONGEST_WINDOW}",
+            window_days is None or 1 <= window_days <= LONGEST_WINDOW,
+            f"window_days must be between 1 and {LONGEST_WINDOW}",
             window_days,
             "leave it out for a cap for life",
         )

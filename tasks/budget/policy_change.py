@@ -3,7 +3,7 @@
 from tasks.budget.policy import DELTA_UNITS, EPSILON_UNITS, Charge, Policy, current_policy, weakest
 from tasks.ledger.payloads import Reserved
 from tasks.ledger.rules import Entry, live_reservations
-from tasks.publish.shelf import published_manifests, published_packages
+from tasks.publish.shelf import published_caps, published_packages
 from tasks.store.home import Home
 
 
@@ -22,7 +22,7 @@ def price_of_change(home: Home, old: Policy, new: Policy) -> str:
         f"The policy becomes {_words(new)}; it was {_words(old)}. The change is on record for ever "
         "and holds from the next reservation on."
     ]
-    labels = [Policy.stated(manifest.cap) for _, manifest in published_manifests(home)]
+    labels = [Policy.stated(cap) for cap in published_caps(home)]
     sentences += _price(new, labels, "published labels promise")
     packages = _stated_to_devices(home)
     sentences += _price(new, packages, "collection packages promise devices")

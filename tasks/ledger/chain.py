@@ -9,7 +9,7 @@ from typing import Any
 
 from hybriddp.errors import HybridDPError
 from tasks.ledger import payloads
-from tasks.ledger.payloads import Nothing, Row
+from tasks.ledger.payloads import NOTHING, Nothing, Row
 from tasks.ledger.rules import NOTES, RULES, Attempt, Entry, Kind
 
 GENESIS = "0" * 64
@@ -84,13 +84,33 @@ def entry_of(row: RawRow) -> Entry:
     seq, at, kind, release_id, attempt, draw, payload, previous, own = row
     try:
         known = Kind(kind)
-        said = FORMS[known].model_validate(json.loads(payload))
+        said = _said(FORMS[known], payload)
         return Entry(seq, at, known, release_id, attempt, draw, said, previous, own)
-    except (ValueError, TypeError):  # what a form refuses is a ValueError
+    except (ValueError, TypeError, RecursionError):  # what a form refuses is a ValueError
         raise LedgerCorrupt(
             "the ledger holds a row that this version cannot read; update hybriddp, or restore "
             "the ledger from its newest backup."
         ) from None
+
+
+def _said(form: type[Row], payload: str) -> Row:
+    """Read what a row says; rows have one spelling, without a key that is given twice."""
+    if form is Nothing and payload == "{}":  # years of people who came and went
+        return NOTHING
+    content = json.loads(payload, parse_constant=_no_number)
+    if canonical(content) != payload:
+        raise ValueError("a row that is spelt as none is")
+    return form.model_validate(content)
+
+
+def _no_number(_name: str) -> None:
+    raise ValueError("a number that is none")
+
+
+def as_stored(entry: Entry) -> dict[str, Any]:
+    """Return what a row says in the order in which it is stored."""
+    content: dict[str, Any] = json.loads(canonical(entry.payload.as_json()))
+    return content
 
 
 def moment_of(at: str) -> datetime:

@@ -27,7 +27,7 @@ from tasks.ledger.chain import (
     row_hash,
 )
 from tasks.ledger.file import connect, is_writable, named_damage
-from tasks.ledger.payloads import Nothing, Row
+from tasks.ledger.payloads import NOTHING, Row
 from tasks.ledger.rows import SCHEMA, has_head, read_attempt, read_head, read_rows, require_indexed
 from tasks.ledger.rules import ONCE, ONCE_ATTEMPT, Attempt, Entry, Kind
 
@@ -36,7 +36,6 @@ __all__ = [
     "Recheck",
 ]  # fmt: skip
 
-NOTHING = Nothing()
 # How long a writer waits for another one; a ledger transaction takes milliseconds.
 _BUSY_TIMEOUT_SECONDS = 60
 

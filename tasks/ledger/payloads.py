@@ -5,16 +5,17 @@ price. Fields that older versions did not write have the meaning that they had t
 out again when a row is spelt, because its hash covers what was written.
 """
 
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 Units = Annotated[int, Field(ge=0)]
 Count = Annotated[int, Field(ge=1)]
-Part = TypeVar("Part", bound="Payload")
 
 # Verdicts on one epoch or log that no draw follows, if the policy does not say how many.
 MAX_REFUSALS = 10
+# In days, a century: more is for life.
+LONGEST_WINDOW = 36_525
 
 
 class Payload(BaseModel):
@@ -31,7 +32,7 @@ class Row(Payload):
     """All that a row says beside its kind, its release and its date."""
 
     # Written from the first version that is not this one: then this program cannot read the row.
-    version: Literal[1] = 1
+    version: Annotated[int, Field(ge=1, le=1)] = 1
 
 
 class Cap(Payload):
@@ -39,8 +40,9 @@ class Cap(Payload):
 
     cap_epsilon_nano: Units
     cap_delta_atto: Units
-    window_days: Count | None
-    max_refusals: int = MAX_REFUSALS  # 0.1.0 did not limit them
+    window_days: Annotated[int, Field(ge=1, le=LONGEST_WINDOW)] | None
+    # 0.1.0 did not limit them.
+    max_refusals: Annotated[int, Field(ge=1, lt=2**31)] = MAX_REFUSALS
 
 
 class Terms(Payload):
@@ -60,6 +62,9 @@ class Terms(Payload):
 
 class Nothing(Row):
     """The kind of a row says it all."""
+
+
+NOTHING = Nothing()
 
 
 class PolicySet(Row, Cap):

@@ -7,6 +7,7 @@ else put there, or an earlier version left, counts as not computed.
 
 import hashlib
 import hmac
+import shutil
 from collections.abc import Callable, Collection
 from io import BytesIO
 from pathlib import Path
@@ -41,8 +42,12 @@ def write_derived(
     buffer = BytesIO()
     frame.write_parquet(buffer)
     data = buffer.getvalue()
-    write_whole(_folder(release) / f"{name}.parquet", data)
-    write_whole(_folder(release) / f"{name}.keyed", _keyed(release, name, data, of).encode())
+    keyed = _keyed(release, name, data, of).encode()
+    for file, content in ((f"{name}.parquet", data), (f"{name}.keyed", keyed)):
+        path = _folder(release) / file
+        if path.is_dir() and not path.is_symlink():  # nothing of ours
+            shutil.rmtree(path)
+        write_whole(path, content)
 
 
 def read_derived(release: Release, name: str, *, of: Collection[str] | None = None) -> pl.DataFrame:

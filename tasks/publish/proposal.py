@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from hybriddp.device.package import canonical_json
@@ -28,10 +28,8 @@ class Proposal:
     @property
     def digest(self) -> str:
         """Name the proposal: an answer about another one is no answer."""
-        shown = {
-            "facts": asdict(self.facts),
-            "tables": {n: list(rows) for n, rows in self.tables.items()},
-        }
+        facts = {"settings": self.facts.settings, "blocked": self.facts.blocked}
+        shown = {"facts": facts, "tables": {n: list(rows) for n, rows in self.tables.items()}}
         return hashlib.sha256(canonical_json(shown)).hexdigest()[:16]
 
 

@@ -8,6 +8,7 @@ from hybriddp.device.normalise import normalise_query
 from hybriddp.device.package import PACKAGE_FILE, CollectionPackage
 from hybriddp.errors import InvalidParameter
 from tasks.ledger.ledger import Head, LedgerCorrupt
+from tasks.ledger.payloads import Cap
 from tasks.publish.notices import NOTICE, refuse_if_taken_down
 from tasks.publish.pointer import follow
 from tasks.release.refusals import BadInput
@@ -30,6 +31,20 @@ def published_manifests(home: Home) -> list[tuple[Path, Sighting]]:
         if (folder / "manifest.json").exists():
             found.append((folder, _read_manifest(folder)))
     return found
+
+
+def published_caps(home: Home) -> list[Cap]:
+    """Return the cap that each published label states."""
+    caps: list[Cap] = []
+    for folder, seen in published_manifests(home):
+        try:
+            caps.append(seen.stated_cap)
+        except ValueError:
+            raise LedgerCorrupt(
+                f"{folder / 'manifest.json'} states no cap that this version knows, so nobody can "
+                "say what it promises; update hybriddp, or restore the public zone from its backup."
+            ) from None
+    return caps
 
 
 def published_packages(home: Home) -> list[CollectionPackage]:

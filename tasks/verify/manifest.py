@@ -27,7 +27,6 @@ Words = Mapping[str, Mapping[str, str]]
 NEIGHBOURS = "one person's data replaced by any other; the set of people is the same"
 
 Name = Annotated[str, fitting(form.name)]
-Short = Annotated[str, fitting(form.short)]
 Size = Annotated[int, fitting(form.size)]
 Decimals = Annotated[int, fitting(whole(0, 12))]
 Moment = Annotated[str, fitting(form.moment)]
@@ -128,6 +127,13 @@ class Manifest(Part):
         return 0
 
 
+class _SeenPlace(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", defer_build=True)
+
+    seq: int
+    hash: str
+
+
 class Sighting(BaseModel):
     """What of a manifest is read in our own public zone, whichever version or product wrote it."""
 
@@ -135,8 +141,15 @@ class Sighting(BaseModel):
 
     release_id: str
     revision: int
-    ledger: Place
-    cap: Annotated[StatedCap, fitting(_CAP)]
+    ledger: _SeenPlace
+    cap: Any = None  # only who asks what was promised reads it
+
+    @property
+    def stated_cap(self) -> StatedCap:
+        """The cap that its label states; raise ValueError if it states none that is known."""
+        if not _CAP(self.cap):
+            raise ValueError("the manifest states no cap that this version knows")
+        return StatedCap.model_validate(self.cap)
 
 
 def code_version() -> str:

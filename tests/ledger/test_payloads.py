@@ -1,10 +1,8 @@
 """What a row says is read once, in the form of its kind; nothing that is not known counts."""
 
-import json
-
 import pytest
 
-from tasks.ledger.chain import FORMS, Chain, entry_of, row_hash
+from tasks.ledger.chain import FORMS, Chain, canonical, entry_of, row_hash
 from tasks.ledger.ledger import Ledger, LedgerCorrupt
 from tasks.ledger.payloads import (
     MAX_REFUSALS,
@@ -46,7 +44,7 @@ ROWS = {
 
 def raw(kind, payload):
     """Return a row as SQLite holds it, whatever it says; the chain would take it."""
-    row = (1, "2026-11-17T00:00:00+00:00", str(kind), "r", 1, "", json.dumps(payload), "0" * 64)
+    row = (1, "2026-11-17T00:00:00+00:00", str(kind), "r", 1, "", canonical(payload), "0" * 64)
     return (*row, row_hash(row))
 
 
@@ -63,7 +61,9 @@ def test_what_is_written_is_read_and_written_the_same(kind):
 
 
 @pytest.mark.parametrize("kind", list(Kind))
-@pytest.mark.parametrize("more", [{"rho_nano": 1}, {"version": 2}, {"version": "1"}])
+@pytest.mark.parametrize(
+    "more", [{"rho_nano": 1}, {"version": 2}, {"version": "1"}, {"version": True}, {"version": 1.0}]
+)
 def test_a_row_that_says_more_than_is_known_is_refused(kind, more):
     """It might be a price. `version` is how a later program says that this one cannot read it."""
     row = raw(kind, ROWS[kind].as_json() | more)
@@ -92,6 +92,27 @@ def test_a_charge_that_is_no_whole_number_of_units_is_refused(damage):
     damage(said)
     with pytest.raises(LedgerCorrupt):
         entry_of(raw(Kind.RESERVED, said))
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        '{"cap_delta_atto":1,"cap_epsilon_nano":12,"cap_epsilon_nano":99,"window_days":null}',
+        '{"cap_delta_atto": 1, "cap_epsilon_nano": 12, "window_days": null}',
+        '{"window_days":null,"cap_delta_atto":1,"cap_epsilon_nano":12}',
+        '{"cap_delta_atto":NaN,"cap_epsilon_nano":12,"window_days":null}',
+        '{"cap_delta_atto":1,"cap_epsilon_nano":12,"window_days":999999999999999999}',
+        '{"cap_delta_atto":1,"cap_epsilon_nano":12,"max_refusals":-1,"window_days":null}',
+        "[" * 100_000,
+        "null",
+        "[]",
+    ],
+)
+def test_a_row_has_one_spelling_and_numbers_within_reason(payload):
+    """Of a key that is given twice, somebody else may read the other."""
+    row = (1, "2026-11-17T00:00:00+00:00", "POLICY", "", 1, "", payload, "0" * 64)
+    with pytest.raises(LedgerCorrupt):
+        entry_of((*row, row_hash(row)))
 
 
 def test_rows_of_the_first_version_mean_what_they_meant():

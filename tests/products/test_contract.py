@@ -112,6 +112,21 @@ def test_a_replay_is_free_and_gives_the_same_bytes(run, folder, monkeypatch):
     assert (spent_by_account(run.home), len(Ledger(run.home.ledger).entries())) == (paid, rows)
 
 
+def test_its_reprocessing_says_where_in_a_terminal(run, folder, monkeypatch):
+    """Without --json the summary is read off the manifest, too."""
+    waive_gates(monkeypatch.setattr)
+    monkeypatch.setattr("flows.server.environment.atexit.register", lambda _: None)
+    monkeypatch.setattr(
+        "flows.console.running.run_flow",
+        lambda _, request, home, is_quiet: (run_reprocess(request, home), {}),
+    )
+    home = str(run.home.root)
+    options = ["reprocess", run.release_id, "--valid-days", "3", "--home", home]
+    done = CliRunner().invoke(app, options)
+    assert done.exit_code == 0, done.output
+    assert "".join(f"Published in {folder}.r2".split()) in "".join(done.output.split())
+
+
 def test_its_command_finds_it(run, folder):
     asked = {"log": run.request.log, "epoch": run.request.epoch}
     config = run.home.root / "settings.toml"

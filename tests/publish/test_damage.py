@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from flows.cli.main import app
 from tasks.budget.overview import runway
 from tasks.ledger.ledger import Ledger, LedgerCorrupt, LedgerError
-from tasks.publish.shelf import published_manifests
+from tasks.publish.shelf import published_caps, published_manifests
 from tasks.store.doctor import Finding, examine
 from tasks.store.home import Home
 from tests.patience import PATIENCE
@@ -94,6 +94,18 @@ def test_a_damaged_manifest_is_named_and_never_taken_for_none(run, folder, data)
     assert str(folder) in found["public zone"].detail
     assert not found["ledger"].is_well
     assert hybriddp("ledger", "verify", home=run.home.root).exit_code == 1
+
+
+def test_a_manifest_of_a_later_version_still_says_which_head_it_names(run, folder):
+    """Update, it says where something else of it is needed; no backup would help."""
+    manifest = json.loads((folder / "manifest.json").read_bytes())
+    manifest["ledger"]["shard"], manifest["news"] = 7, [1]
+    manifest["cap"] = {"cap_rho": 3}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    ((_, seen),) = published_manifests(run.home)
+    assert (seen.ledger.seq, seen.release_id) == (manifest["ledger"]["seq"], run.release_id)
+    with pytest.raises(LedgerCorrupt, match="update hybriddp"):
+        published_caps(run.home)
 
 
 def test_junk_in_the_public_zone_is_left_alone_and_named(run, folder):

@@ -7,9 +7,10 @@ from tasks.products.head_list import CLIENTS, HEAD_LIST, HEADLIST, HISTOGRAM
 from tasks.products.head_list.parameters import HeadListParameters
 from tasks.products.label import lifetime_promise, limits_of_the_promise, number_of
 from tasks.products.label_people import epoch_promise, membership_limits
+from tasks.products.parameters import Short
 from tasks.store.reading import is_text
 from tasks.verify.form import fields, fitting, keyed, number
-from tasks.verify.manifest import Decimals, Manifest, Part, Short, Size, Words, words_of
+from tasks.verify.manifest import Decimals, Manifest, Part, Size, Words, words_of
 
 if TYPE_CHECKING:
     from hybriddp.blender.estimation.crosscheck import CrossCheck

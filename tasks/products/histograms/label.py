@@ -5,7 +5,8 @@ from tasks.budget.policy import DELTA_UNITS, EPSILON_UNITS, Charge
 from tasks.products.histograms.parameters import Kind, ZealousParameters
 from tasks.products.label import lifetime_promise, limits_of_the_promise, number_of
 from tasks.products.label_people import epoch_promise, membership_limits
-from tasks.verify.manifest import Manifest, Part, Short, Size
+from tasks.products.parameters import Short
+from tasks.verify.manifest import Manifest, Part, Size
 
 _MEANINGS = {
     True: "**What the numbers mean** (probabilistic differential privacy). But for outcomes that "
