@@ -120,11 +120,13 @@ def long_modules(package: str, most: int, root: Path = ROOT) -> Iterator[str]:
             yield f"{name} has {n_lines} lines"
 
 
-def crowded_rooms(package: str, most: int, root: Path = ROOT) -> Iterator[str]:
+def crowded_rooms(
+    package: str, most: int, root: Path = ROOT, modules: str = "*.py"
+) -> Iterator[str]:
     """A room has few modules; what it says of itself, in `__init__`, is none."""
     rooms = {path.parent for path in modules_of(package, root).values()}
     for room in sorted(rooms):
-        n_modules = len([path for path in room.glob("*.py") if path.name != "__init__.py"])
+        n_modules = len([path for path in room.glob(modules) if path.name != "__init__.py"])
         if n_modules > most:
             yield f"{room.relative_to(root)} has {n_modules} modules"
 

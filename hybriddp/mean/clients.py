@@ -80,7 +80,7 @@ class ClientMeanMechanism:
           Excludes    timing; simulated clients trust whoever runs this with their values
           Charged as  events.BoundedReport
           Reference   MEAN20 definition 3.10; docs/proofs/bounded_reports.md
-          Audit       tests/mean/test_draws.py::test_reports_follow_their_laws
+          Audit       tests/mean/laws/test_draws.py::test_reports_follow_their_laws
         """
         return self._collect(values, keys, n_keys, os.urandom)
 

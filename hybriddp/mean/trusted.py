@@ -52,7 +52,7 @@ class BoundedSumMechanism:
           Excludes    timing of the sampler
           Charged as  events.BoundedSum
           Reference   MEAN20 definition 3.1; CKS20 algorithm 2
-          Audit       tests/mean/test_trusted.py::test_one_value_moves_one_sum
+          Audit       tests/mean/laws/test_trusted.py::test_one_value_moves_one_sum
         """
         return self.noise.draw(self._sums(values, keys, n_keys))
 

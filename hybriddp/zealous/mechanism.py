@@ -138,7 +138,7 @@ class ZealousMechanism:
           Excludes    timing and memory, which grow with the number of items
           Charged as  events.ItemHistogram
           Reference   ZEAL section 5, theorems 1 (corrected) and 2; docs/proofs/zealous.md
-          Audit       tests/zealous/test_law.py::test_histogram_keeps_its_promise_on_small_logs
+          Audit       tests/zealous/laws/test_law.py::test_histogram_keeps_its_promise_on_small_logs
         """
         return self._publish(counts, ExactLaplace(self.noise.scale).draw)
 

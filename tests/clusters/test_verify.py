@@ -8,8 +8,8 @@ from tasks.verify.checks import VerificationFailed
 from tasks.verify.verify import verify_publication, verify_release
 from tests.groups import FILES
 from tests.imports import require_light_verification
-from tests.publish.hostile import campaign
-from tests.publish.spoiling import Publisher, require_every_change_to_be_seen
+from tests.publish.checking.hostile import campaign
+from tests.publish.checking.spoiling import Publisher, require_every_change_to_be_seen
 
 PUBLIC = [
     *(f"{name}.{form}" for name in ("clusters", "centres") for form in ("parquet", "jsonl")),

@@ -18,7 +18,7 @@ from tasks.products.clusters.request import KMeansRequest
 from tasks.products.head_list.request import ReleaseRequest
 from tasks.products.histograms.request import ZealousRequest
 from tasks.products.mean.request import MeanRequest
-from tests.publish.hostile import ODD, mutated
+from tests.publish.checking.hostile import ODD, mutated
 
 REQUESTS = (ReleaseRequest, ZealousRequest, MeanRequest, KMeansRequest)
 

@@ -81,7 +81,7 @@ def test_refused_gate_is_exit_code_4_and_quotes_nothing(served, tmp_path):
 
 @pytest.mark.long
 def test_device_mode_stops_at_collecting_and_keeps_no_searches(served, searches, tmp_path):
-    """In `make test` without Prefect: tests/release/test_devices.py."""
+    """In `make test` without Prefect: tests/release/devices/test_devices.py."""
     home = new_home(tmp_path / "home").root
     done = served.command(
         "release", "--log", str(searches), "--epoch", "2026-W46", "--clients", "reports",

@@ -33,6 +33,8 @@ def test_every_room_and_module_fits_into_a_readers_head():
     for package in ("hybriddp", "tasks", "flows"):
         assert list(crowded_rooms(package, 10)) == []
         assert list(long_modules(package, 250)) == []
+    # What tests share, in a room, comes on top.
+    assert list(crowded_rooms("tests", 10, modules="test_*.py")) == []
 
 
 @pytest.mark.parametrize("product", PRODUCTS, ids=lambda product: product.name)

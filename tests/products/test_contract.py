@@ -28,7 +28,7 @@ from tasks.verify.verify import verify_publication, verify_release
 from tests.clusters import support as clusters
 from tests.homes import new_home
 from tests.mean import support as mean
-from tests.publish.spoiling import Publisher
+from tests.publish.checking.spoiling import Publisher
 from tests.release import support as release
 from tests.release.conftest import fast_folder, root  # noqa: F401 - fixtures
 from tests.release.faults import kill_inside, run_child

@@ -11,8 +11,8 @@ from tasks.verify.reading import described
 from tasks.verify.verify import verify_publication, verify_release
 from tests.groups import FILES
 from tests.imports import require_light_verification
-from tests.publish.hostile import campaign
-from tests.publish.spoiling import Publisher, require_every_change_to_be_seen
+from tests.publish.checking.hostile import campaign
+from tests.publish.checking.spoiling import Publisher, require_every_change_to_be_seen
 
 PUBLIC = [
     *(f"{kind}.{form}" for kind in ITEM_KINDS for form in ("parquet", "jsonl")),

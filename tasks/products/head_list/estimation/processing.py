@@ -37,8 +37,8 @@ def measured_of(release: Release, groups: Collection[str] | None = None) -> Meas
     return Measured.of(params_of(release), sizes, tables)
 
 
-def published_listing(release: Release) -> Listing:
-    """Return the list as clients know it; with strategy `paper` T has measured it."""
+def chosen_listing(release: Release) -> Listing:
+    """Choose the likeliest queries; with strategy `paper` T has measured them."""
     params = params_of(release)
     groups = (HEADLIST, HISTOGRAM) if params.strategy == PAPER else (HEADLIST,)
     return measured_of(release, groups).listing(params)
@@ -46,11 +46,20 @@ def published_listing(release: Release) -> Listing:
 
 def trim_head_list(release: Release) -> Listing:
     """Keep the likeliest queries; write the list that clients report on."""
-    listing = published_listing(release)
+    listing = chosen_listing(release)
     frame = pl.from_arrow(listing.table())
     assert isinstance(frame, pl.DataFrame)
-    write_derived(release, "head_list", frame, of=[g for g in release.groups if g != CLIENTS])
+    write_derived(release, "head_list", frame, of=_optin_groups(release))
     return listing
+
+
+def published_listing(release: Release) -> Listing:
+    """Return the list as clients know it: what was trimmed."""
+
+    def read() -> Listing:
+        return Listing.of(read_derived(release, "head_list", of=_optin_groups(release)).rows())
+
+    return written_or(read, lambda: chosen_listing(release))
 
 
 def denoise_reports(release: Release) -> None:
@@ -72,16 +81,19 @@ def blend_estimates(release: Release) -> None:
 
 def project_estimates(release: Release) -> None:
     """Write the nearest distributions."""
-    strategy, _, listing = _begin(release)
-    projected = strategy.project(listing.head_list, _read(release, "blended"))
+    listing = published_listing(release)
+    projected = strategy_of(params_of(release)).project(
+        listing.head_list, _read(release, "blended")
+    )
     _write(release, "projected", listing, projected)
 
 
 def estimate_intervals(release: Release) -> None:
     """Write the distributions with their intervals."""
-    strategy, _, listing = _begin(release)
-    bounded = strategy.bound(_read(release, "blended"), _read(release, "projected"))
-    _write(release, "published", listing, bounded)
+    bounded = strategy_of(params_of(release)).bound(
+        _read(release, "blended"), _read(release, "projected")
+    )
+    _write(release, "published", published_listing(release), bounded)
 
 
 def check_groups_agree(release: Release) -> CrossCheck:
@@ -131,6 +143,10 @@ def _written(release: Release) -> tuple[Listing, Bounded, CrossCheck]:
         **{name: summary[name] for name in ("chi_square", "n_records", "p_value")},
     )
     return published_listing(release), Bounded(records, queries), check
+
+
+def _optin_groups(release: Release) -> list[str]:
+    return [group for group in release.groups if group != CLIENTS]
 
 
 def _begin(release: Release) -> tuple[Strategy, Measured, Listing]:

@@ -15,7 +15,11 @@ from tasks.log.engine import DuckDBEngine, open_warehouse
 from tasks.measured.drawing import draw_once
 from tasks.products.head_list import CLIENTS, HEADLIST, HISTOGRAM
 from tasks.products.head_list.estimation.listing import Listing
-from tasks.products.head_list.estimation.processing import measured_of, published_listing
+from tasks.products.head_list.estimation.processing import (
+    chosen_listing,
+    measured_of,
+    published_listing,
+)
 from tasks.products.head_list.measuring.left_out import require_settled
 from tasks.products.head_list.run import HeadListRun, params_of
 
@@ -67,7 +71,7 @@ def _draw_on_records(run: HeadListRun) -> pa.Table:
 
 def _draw_on_cells(run: HeadListRun) -> pa.Table:
     """Count on the clients' own cells, in units; with several units a person, repeats too."""
-    params, listing = params_of(run), published_listing(run)
+    params, listing = params_of(run), chosen_listing(run)
     mechanism = measuring_mechanism(params)
 
     def count() -> IntArray:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hybriddp.device.normalise import normalise_query, normalise_url
 from hybriddp.zealous.item_kinds import CLICKS, ITEM_KINDS, KEYWORDS, PAIRS, QUERIES
 from tests.examples import few
-from tests.zealous.counting import PEOPLE, Curator
+from tests.zealous.laws.counting import PEOPLE, Curator
 from tests.zealous.support import request_for, write_log
 
 START = datetime(2026, 11, 10, 23, 0, 0)  # sessions go over midnight

@@ -17,7 +17,7 @@ from tasks.release.walk import run_release
 from tests.clusters import support as clusters
 from tests.homes import new_home
 from tests.mean import support as mean
-from tests.publish.hostile import campaign
+from tests.publish.checking.hostile import campaign
 from tests.release import support as release
 from tests.zealous import support as zealous
 

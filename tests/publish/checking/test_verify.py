@@ -17,7 +17,7 @@ from tasks.verify.signatures import read_public_key
 from tasks.verify.verify import verify_release
 from tests.homes import new_home
 from tests.imports import require_light_verification
-from tests.publish.spoiling import Publisher, require_every_change_to_be_seen
+from tests.publish.checking.spoiling import Publisher, require_every_change_to_be_seen
 
 FILES = [
     "head_list.parquet", "head_list.jsonl", "trends.parquet", "trends.jsonl", "label.md",

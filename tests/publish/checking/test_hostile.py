@@ -20,9 +20,9 @@ from tasks.verify import form as manifest_form
 from tasks.verify.checks import VerificationFailed
 from tasks.verify.signatures import KeyProblem, read_public_key
 from tasks.verify.verify import verify_release
-from tests.publish.hostile import campaign
-from tests.publish.spoiling import Publisher
-from tests.publish.test_verify import FILES, sign_again
+from tests.publish.checking.hostile import campaign
+from tests.publish.checking.spoiling import Publisher
+from tests.publish.checking.test_verify import FILES, sign_again
 
 
 @pytest.fixture

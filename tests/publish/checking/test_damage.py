@@ -184,7 +184,7 @@ def test_a_home_on_a_medium_that_is_mounted_read_only_can_be_read(run, folder):
     home = run.home.root
     script = (
         f"mount --bind {home} {home} && mount -o remount,bind,ro {home} && ! touch {home}/x "
-        f"&& {sys.executable} -c 'from tests.publish.test_damage import *; "
+        f"&& {sys.executable} -c 'from tests.publish.checking.test_damage import *; "
         f'read_everything(Path("{home}"), Path("{folder}"))\''
     )
     done = subprocess.run(

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from hybriddp.zealous.item_kinds import CLICKS, ITEM_KINDS
 from tests.examples import few
-from tests.zealous.counting import PEOPLE, Curator
+from tests.zealous.laws.counting import PEOPLE, Curator
 from tests.zealous.support import HEADER, write_log
 
 QUERIES = (
