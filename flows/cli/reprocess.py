@@ -7,6 +7,7 @@ import typer
 
 from flows.console.forms import filling_in
 from flows.console.terminal import HomeOption, JsonOption, explained, say, say_json
+from tasks.log.raw.files import BadInput
 from tasks.release.reprocess import ReprocessRequest, find, settings_for
 
 ReleaseArgument = Annotated[str, typer.Argument(help="A published release.")]
@@ -24,7 +25,9 @@ def reprocess(
     from tasks.release.summary import blocked_words
     from tasks.verify.reading import read_manifest
 
-    request = ReprocessRequest.model_validate({**changed, "release_id": release_id})
+    if changed.setdefault("release_id", release_id) != release_id:
+        raise BadInput("--config names another release_id than the command: take it out of one.")
+    request = ReprocessRequest.model_validate(changed)
     place = configure(home, quiet=True)
     settings_for(find(request, place), request)  # what is refused anyway needs no Prefect
     read_blocklist(request.blocklist)

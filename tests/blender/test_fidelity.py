@@ -25,7 +25,7 @@ def test_paper_strategy_reaches_the_papers_utility_and_the_docs_say_what_is_meas
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(2, "1e-5"), ("0.3", "0.1")])
-def test_whole_releases_err_as_much_as_they_claim_and_the_blend_least(epsilon, delta, rng):
+def test_whole_releases_err_as_much_as_they_claim_and_the_blend_least(epsilon, delta, same_rng):
     """Squared errors over 300 releases, on a head of ten queries that both groups know.
 
     3,000 squared standard errors have mean 1 with a standard error of 0.026 (they are nearly
@@ -38,15 +38,15 @@ def test_whole_releases_err_as_much_as_they_claim_and_the_blend_least(epsilon, d
     errors = {"optin": 0.0, "clients": 0.0, "blended": 0.0}
     standardised = {"optin": 0.0, "clients": 0.0}
     for _ in range(300):
-        query_ids = rng.choice(n_queries + 1, n_users, p=weights)
+        query_ids = same_rng.choice(n_queries + 1, n_users, p=weights)
         query_ids[query_ids == n_queries] = -1
-        is_optin = rng.random(n_users) < 0.2
+        is_optin = same_rng.random(n_users) < 0.2
         release = hybriddp.simulate(
             query_ids,
             np.minimum(query_ids, 0),
             is_optin,
             BlenderParams(epsilon, delta, headlist_user_fraction=0.5),
-            rng=rng,
+            rng=same_rng,
         )
         assert release.head_list.n_queries == n_queries
         for group in errors:

@@ -289,6 +289,16 @@ def test_bad_input_is_one_sentence_and_exit_code_2(tmp_path, arguments, words):
 
 
 @pytest.mark.usefixtures("own_environment")
+def test_settings_that_name_another_release_reprocess_none(home, run, tmp_path):
+    (tmp_path / "settings.toml").write_text('release_id = "another"\ndecimals = 3\n')
+    done = hybriddp(
+        "reprocess", run.release_id, "--config", tmp_path / "settings.toml", "--home", home
+    )
+    assert done.exit_code == 2
+    assert "names another release_id" in done.stderr
+
+
+@pytest.mark.usefixtures("own_environment")
 def test_second_release_of_an_epoch_is_refused_with_exit_code_3(home, run):
     request = run.request
     done = hybriddp(

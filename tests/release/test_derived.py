@@ -7,7 +7,7 @@ import pytest
 
 from hybriddp.blender.evidence import combining, posterior
 from tasks.measured.derived import NotDerived, read_derived, write_derived
-from tasks.products.head_list.estimation.processing import estimated
+from tasks.products.head_list.estimation.processing import estimate_intervals, estimated
 from tasks.products.head_list.run import identify
 from tasks.publish.publish import publish
 from tasks.release.walk import run_release
@@ -62,7 +62,16 @@ def test_what_is_published_was_written_by_the_steps(estimated_run):
 
 
 @pytest.mark.parametrize(
-    "defect", ["changed", "gone", "of another version", "of another file", "no text", "no folder"]
+    "defect",
+    [
+        "changed",
+        "gone",
+        "of another version",
+        "of another file",
+        "no text",
+        "a folder",
+        "no folder",
+    ],
 )
 def test_what_somebody_else_put_there_is_not_published(estimated_run, monkeypatch, defect):
     run = estimated_run
@@ -82,6 +91,9 @@ def test_what_somebody_else_put_there_is_not_published(estimated_run, monkeypatc
         file.with_suffix(".keyed").write_bytes(other.read_bytes())
     elif defect == "no text":
         file.with_suffix(".keyed").write_bytes(b"\xc3\xa9\xff")
+    elif defect == "a folder":
+        file.unlink()
+        (file / "of somebody").mkdir(parents=True)
     else:
         shutil.rmtree(folder)
         folder.write_text("a file in its place")
@@ -89,3 +101,6 @@ def test_what_somebody_else_put_there_is_not_published(estimated_run, monkeypatc
         read_derived(run, "published_records")
     assert estimated(run)[1].records.values.tolist() == right, "it is computed again"
     assert publish(run, run.request.settings).is_dir()
+    if defect == "a folder":
+        estimate_intervals(run)
+        assert read_derived(run, "published_records")["probability"].to_list() == right
