@@ -4,6 +4,7 @@ Parts are compared by their numbers, so that equal ones are composed at once. dp
 imported when a part is priced: it takes seconds, and a release never asks it.
 """
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -54,6 +55,22 @@ class OneCount:
 
 
 @dataclass(frozen=True, slots=True)
+class GaussianShift:
+    """A vector with noise that a continuous Gaussian of this rho dominates."""
+
+    rho: Fraction
+
+    def distribution(self) -> "PrivacyLossDistribution":
+        """Return the losses of that Gaussian."""
+        from dp_accounting.pld import privacy_loss_distribution as pld
+
+        upwards = 1 + 2**-50
+        return pld.from_gaussian_mechanism(
+            1 / (math.sqrt(2 * self.rho) * upwards), value_discretization_interval=LOSS_STEP
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Exclusive:
     """What only one neighbour can name, with at most this probability.
 
@@ -100,7 +117,7 @@ class AnyOf:
         return pld.PrivacyLossDistribution(pmf)
 
 
-Part = WorstOf | OneCount | Exclusive | AnyOf
+Part = WorstOf | OneCount | GaussianShift | Exclusive | AnyOf
 
 
 # The parts of an event's loss, each with how often it happened.

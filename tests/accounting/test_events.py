@@ -11,6 +11,7 @@ from hybriddp.accounting.event import from_json, to_json
 from hybriddp.blender.events import HeadListDraw
 from hybriddp.blender.finding import HeadListMechanism
 from hybriddp.blender.optin import HistogramMechanism
+from hybriddp.blender.weighted.mechanism import WeightedListMechanism
 from hybriddp.errors import InvalidParameter, UnknownEvent
 from hybriddp.kmeans.mechanism import KMeansMechanism
 from hybriddp.mean.clients import REPORT_KINDS, ClientMeanMechanism
@@ -31,6 +32,7 @@ EVENTS = [
     HistogramMechanism.for_budget(Budget("0.1", "1e-9")).event,
     HeadListMechanism.tight(Budget("4", "1/100000"), 5).event,
     HistogramMechanism.for_budget(Budget("4"), 15).event,
+    WeightedListMechanism.for_budget(Budget("4", "1/100000"), 20).event,
     SubsetMechanism.for_cells(Budget("4"), 115).event,
     SubsetMechanism.for_cells(Budget("1/3"), 2).event,
     BoundedSumMechanism.for_budget(Budget("1/3"), 1 << 32).event,

@@ -52,6 +52,13 @@ def test_every_page_of_docs_is_reached_from_the_index():
     assert [name_of(page) for page in PAGES if page not in reached] == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_function_that_a_page_names_is_where_it_says(page):
+    for file, name in re.findall(r"`([\w/]+\.py)::(\w+)", page.read_text()):
+        assert (ROOT / file).exists(), file
+        assert re.search(rf"(def|class) {name}\b", (ROOT / file).read_text()), (file, name)
+
+
 def test_every_page_that_the_code_names_exists():
     for folder in ("hybriddp", "tasks", "flows", "bench", "tests"):
         for file in (ROOT / folder).rglob("*.py"):
