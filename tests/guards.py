@@ -35,7 +35,7 @@ GENERATORS = {
 # The modules with draws: nothing that they import knows a generator but as a type.
 DRAWING = {
     "hybriddp.blender.clients", "hybriddp.blender.finding", "hybriddp.blender.optin",
-    "hybriddp.blender.weighted.mechanism",
+    "hybriddp.blender.weighted.mechanism", "hybriddp.series.finding",
     "hybriddp.client", "hybriddp.kmeans.groups", "hybriddp.kmeans.mechanism",
     "hybriddp.mean.clients", "hybriddp.mean.trusted", "hybriddp.noise.exact_gaussian",
     "hybriddp.noise.exact_laplace", "hybriddp.noise.gaussian", "hybriddp.noise.laplace",

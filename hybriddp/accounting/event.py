@@ -15,6 +15,7 @@ from enum import Enum
 from typing import Any, ClassVar, Self, TypeVar
 
 from hybriddp.accounting.losses import Losses
+from hybriddp.accounting.price import Price
 from hybriddp.errors import UnknownEvent, require
 from hybriddp.noise.laplace import DiscreteLaplace
 from hybriddp.params import Budget
@@ -37,6 +38,11 @@ class Event(ABC):
     budget: Budget
 
     neighbours: ClassVar[Neighbours] = Neighbours.REPLACE_ONE_USER
+
+    @property
+    def price(self) -> Price:
+        """What it adds to a person's account: its budget, unless it is known better."""
+        return Price(self.budget.epsilon, self.budget.delta)
 
     @abstractmethod
     def losses(self) -> Losses:

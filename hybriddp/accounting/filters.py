@@ -6,12 +6,11 @@ draws small Gaussians, stops when lucky and spends all that is left as one pure 
 the cap (docs/proofs/cap.md). So the part of each kind is fixed when the cap is set.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
 
 from hybriddp.accounting.accountants import Cost
+from hybriddp.accounting.price import Price
 from hybriddp.errors import require
 from hybriddp.noise.dominated import delta_of
 
@@ -19,28 +18,6 @@ from hybriddp.noise.dominated import delta_of
 _RHO_STEP = Fraction(1, 10**9)
 # Above it an epsilon of 50 would not do.
 _LARGEST_RHO = 100
-
-
-class Price(NamedTuple):
-    """What one access to a person's data costs: a pure part, a chance to fail, and a Gaussian part.
-
-    A Gaussian part is the rho of noise that a continuous Gaussian dominates
-    (`noise.dominated.rho_of`), and of nothing else.
-    """
-
-    epsilon: Fraction = Fraction(0)
-    delta: Fraction = Fraction(0)
-    rho: Fraction = Fraction(0)
-
-    @classmethod
-    def sum(cls, prices: Iterable["Price"]) -> "Price":
-        """Add up what touched the same person."""
-        known = list(prices)
-        return (
-            cls(*(sum(parts, Fraction(0)) for parts in zip(*known, strict=True)))
-            if known
-            else cls()
-        )
 
 
 @dataclass(frozen=True, slots=True)

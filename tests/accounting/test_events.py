@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -20,6 +21,7 @@ from hybriddp.params import Budget
 from hybriddp.randomizers.one_stage import SubsetMechanism
 from hybriddp.randomizers.stages import TwoStageResponse
 from hybriddp.randomizers.two_stage import ClientMechanism
+from hybriddp.series.events import SeasonWeek
 from hybriddp.zealous.events import RELAXATIONS
 from hybriddp.zealous.mechanism import ZealousMechanism
 from tests.events import EVENT_TYPES
@@ -33,6 +35,7 @@ EVENTS = [
     HeadListMechanism.tight(Budget("4", "1/100000"), 5).event,
     HistogramMechanism.for_budget(Budget("4"), 15).event,
     WeightedListMechanism.for_budget(Budget("4", "1/100000"), 20).event,
+    SeasonWeek(Budget("4", "1/100000"), 1_000, 5_000.0, 1_000, 12_000.0, Fraction(1, 300_000)),
     SubsetMechanism.for_cells(Budget("4"), 115).event,
     SubsetMechanism.for_cells(Budget("1/3"), 2).event,
     BoundedSumMechanism.for_budget(Budget("1/3"), 1 << 32).event,

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from hybriddp.accounting.accountants import Cost
-from hybriddp.accounting.filters import CapFilter, Price
+from hybriddp.accounting.filters import CapFilter
+from hybriddp.accounting.price import Price
 from hybriddp.errors import InvalidParameter
 from hybriddp.noise.dominated import delta_of
 

@@ -133,9 +133,9 @@ def _worst_people(
     named, rounded down. Both move the divergence in one direction.
     """
     weights = weights_up_to(most_records, units)
-    named = DiscreteGaussian(scale).tail(threshold + 1 - weights) * UPWARDS
+    named = DiscreteGaussian(scale).tail(threshold + 1 - np.array(weights)) * UPWARDS
     people = [(units**2, 0.0)]  # of those without a record of their own, whoever moves others most
-    for d, (weight, chance) in enumerate(zip(weights.tolist(), named.tolist(), strict=True), 1):
+    for d, (weight, chance) in enumerate(zip(weights, named.tolist(), strict=True), 1):
         people += [((d - t) * weight**2, t * math.log1p(-chance)) for t in range(1, d + 1)]
     worst: list[tuple[int, float]] = []
     for shared, none_named in sorted(people, reverse=True):

@@ -6,9 +6,6 @@ person moves their sum by at most sqrt(2) times that length.
 
 import math
 
-import numpy as np
-
-from hybriddp.arrays import IntArray
 from hybriddp.errors import require_count
 
 # Units of a weight of one, and of a share of one: fine enough that rounding down costs little, and
@@ -26,9 +23,9 @@ def weight_of(n_records: int, units: int = WEIGHT_UNITS) -> int:
     return math.isqrt(units**2 // n_records)
 
 
-def weights_up_to(most_records: int, units: int = WEIGHT_UNITS) -> IntArray:
+def weights_up_to(most_records: int, units: int = WEIGHT_UNITS) -> list[int]:
     """Return the weights of people with 1, 2, ..., `most_records` records."""
-    return np.array([weight_of(n, units) for n in range(1, most_records + 1)], dtype=np.int64)
+    return [weight_of(n, units) for n in range(1, most_records + 1)]
 
 
 def squared_shift_of_weights(units: int = WEIGHT_UNITS) -> int:

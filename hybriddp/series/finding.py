@@ -1,0 +1,119 @@
+"""A week of finding: noise is added to what people gave, sums grow, and tests name records.
+
+The sums are private, and stay private: only what is named leaves. They are not themselves
+differentially private, because they say which records anybody ever gave weight.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from hybriddp.arrays import BoolArray, IntArray, as_integers
+from hybriddp.errors import require
+from hybriddp.noise.gaussian import DiscreteGaussian
+from hybriddp.series.season import Season
+
+_AddNoise = Callable[[DiscreteGaussian, IntArray], IntArray]
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What is carried from week to week of every record that anybody ever gave weight. Private."""
+
+    sums: IntArray  # (records, tracks): noisy weights since the track's last start
+    is_live: BoolArray  # (records, tracks): whether anybody gave it weight since then
+
+    @classmethod
+    def nothing(cls, season: Season) -> "Carried":
+        """Return what is carried into a season's first week."""
+        shape = (0, len(season.tracks))
+        return cls(np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.bool_))
+
+    def without(self, is_named: BoolArray) -> "Carried":
+        """Forget records that were named: they are tested no more.
+
+        Privacy claim: none; the result is private and must stay with the curator.
+        """
+        return Carried(self.sums[~is_named], self.is_live[~is_named])
+
+
+@dataclass(frozen=True, slots=True)
+class WeekFinding:
+    """Finding in one week of a season."""
+
+    season: Season
+    week: int  # from 1
+
+    def draw(self, carried: Carried, weights: IntArray) -> Carried:
+        """Add this week's noisy weights to what is carried.
+
+        The weights are first those of the records that are carried, 0 where nobody gave any, and
+        then those of new ones, for which the weeks before are noise alone.
+
+        Privacy claim
+          Neighbours  one person's records in all weeks of a season replaced by any others or none
+          Guarantee   together with `named` and measuring in all weeks, `Season.delta`
+          Assumes     each person gave d <= `most_records` records the weight `weight_of(d)`, chosen
+                      by themselves and a key alone; every week is drawn at most once, and what is
+                      carried stays private and is never replaced by an older state
+          Excludes    timing and memory, which grow with the number of records
+          Charged as  events.SeasonWeek
+          Reference   GGKSSY20 and CKS20; docs/proofs/season.md
+          Audit       tests/series/test_law.py::test_a_small_season_keeps_its_promise
+        """
+        return self._grow(carried, weights, lambda noise, exact: noise.draw(exact))
+
+    def simulate(self, carried: Carried, weights: IntArray, *, rng: np.random.Generator) -> Carried:
+        """Do the same with a study's generator.
+
+        Privacy claim: none; for studies and tests, whose data is synthetic.
+        """
+        return self._grow(carried, weights, lambda noise, exact: noise.simulate(exact, rng=rng))
+
+    def named(self, carried: Carried) -> BoolArray:
+        """Say which records pass a test of this week, whether or not they occurred in it.
+
+        Privacy claim: none by itself; `draw` and this together are a week of finding.
+        """
+        is_named = np.zeros(len(carried.sums), dtype=np.bool_)
+        for number, track in enumerate(self.season.tracks):
+            threshold = track.thresholds[self.week - 1]
+            if threshold is not None:
+                is_named |= carried.is_live[:, number] & (carried.sums[:, number] > threshold)
+        return is_named
+
+    def _grow(self, carried: Carried, weights: IntArray, add_noise: _AddNoise) -> Carried:
+        weights = as_integers(weights, "weights")
+        n_carried = len(carried.sums)
+        n_new = len(weights) - n_carried
+        require(
+            n_new >= 0 and bool(np.all(weights >= 0)) and bool(np.all(weights[n_carried:] >= 1)),
+            "weights must be those of all carried records, and then of new ones that have some",
+            "others",
+            "keep the order of what is carried",
+        )
+        sums = np.concatenate([carried.sums, self._noise_of_weeks_before(n_new, add_noise)])
+        is_live = np.concatenate(
+            [carried.is_live, np.zeros((n_new, len(self.season.tracks)), dtype=np.bool_)]
+        )
+        noisy = add_noise(self._noise(self.week), weights)
+        for number, track in enumerate(self.season.tracks):
+            if self.week in track.starts:
+                sums[:, number], is_live[:, number] = 0, False
+            sums[:, number] += track.coefficients[self.week - 1] * noisy
+            is_live[:, number] |= weights > 0
+        return Carried(sums, is_live)
+
+    def _noise_of_weeks_before(self, n_records: int, add_noise: _AddNoise) -> IntArray:
+        sums = np.zeros((n_records, len(self.season.tracks)), dtype=np.int64)
+        nothing = np.zeros(n_records, dtype=np.int64)
+        for week in range(1, self.week):
+            noise = add_noise(self._noise(week), nothing)
+            for number, track in enumerate(self.season.tracks):
+                if week >= track.start_of(self.week - 1):
+                    sums[:, number] += track.coefficients[week - 1] * noise
+        return sums
+
+    def _noise(self, week: int) -> DiscreteGaussian:
+        return DiscreteGaussian(self.season.weight_scales[week - 1])
