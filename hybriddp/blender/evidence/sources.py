@@ -58,13 +58,14 @@ class CentralCounts:
     """Noisy counts of opt-in users, as shares of the group.
 
     `spread` is the variance of one user's weight on a cell, as a part of p(1-p): 1 for one
-    record a user, down to 1/m where a user's m records are spread evenly.
+    record a user, down to 1/m where a user's m records are spread evenly. It and the noise may
+    be the same for all cells, or each cell's own.
     """
 
     values: FloatArray
     n_users: int
-    noise_variance: float  # of a count, in users
-    spread: float = 1.0
+    noise_variance: float | FloatArray  # of a count, in users
+    spread: float | FloatArray = 1.0
     only_occurring: bool = False  # cells that none of these users holds were not looked at
 
     @classmethod
@@ -97,7 +98,10 @@ class CentralCounts:
         Privacy claim: none; post-processing of noisy counts.
         """
         n = self.n_users
-        return self.spread * probabilities * (1 - probabilities) / n + self.noise_variance / n**2
+        spread, noise = (
+            _beside(number, probabilities.ndim) for number in (self.spread, self.noise_variance)
+        )
+        return spread * probabilities * (1 - probabilities) / n + noise / n**2
 
     def log_likelihood(self, grid: FloatArray, centres: FloatArray) -> FloatArray:
         """Quasi-likelihood of a count x with mean n p and variance V(t) = phi t + s at mean t.
@@ -107,8 +111,9 @@ class CentralCounts:
 
         Privacy claim: none; post-processing of noisy counts.
         """
-        phi = self.spread * (1 - np.clip(centres, 0, 0.999))[:, None]
-        noise, mean = self.noise_variance, self.n_users * grid
+        spread, noise = (_beside(number, 2) for number in (self.spread, self.noise_variance))
+        phi = spread * (1 - np.clip(centres, 0, 0.999))[:, None]
+        mean = self.n_users * grid
         counts = (self.n_users * self.values)[:, None]
         with_noise = np.maximum(counts + noise / phi, 0)
         log_likelihood = with_noise / phi * np.log(phi * mean + noise) - mean / phi
@@ -128,7 +133,18 @@ class CentralCounts:
 
         Privacy claim: none; post-processing of noisy counts.
         """
-        return replace(self, values=self.values[cells])
+        spread, noise = (
+            number[cells] if isinstance(number, np.ndarray) else number
+            for number in (self.spread, self.noise_variance)
+        )
+        return replace(self, values=self.values[cells], spread=spread, noise_variance=noise)
+
+
+def _beside(number: float | FloatArray, n_dimensions: int) -> float | FloatArray:
+    """Bring each cell's own number beside arrays whose first dimension is the cells."""
+    if not isinstance(number, np.ndarray):
+        return number
+    return number.reshape((-1, *(1,) * (n_dimensions - 1)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,106 @@
+"""What finding and measuring say of the listed records, together.
+
+Weights count who searched for a record, and shares how much of their searches it was. A record is
+nearer to the threshold than to the noise of its share, so of rare ones weights know much more. They
+become shares by a common ratio, which is learnt from the list; how far single records are from it
+is learnt too, and counts as noise. The same people gave both, so their sampling errors go together.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hybriddp.arrays import FloatArray, IntArray
+from hybriddp.blender.evidence.sources import CentralCounts
+from hybriddp.blender.weighted.events import WeightedListDraw
+
+# Records whose weight is so many standard deviations of all noise teach how far ratios differ.
+_CLEAR = 8.0
+# What is expected of that before a list has taught it, and how many records it weighs as much as.
+_USUAL_DEVIATION, _PSEUDO_RECORDS = 0.1, 4.0
+# Of one person's share of a record, as a part of p(1-p): at least that of fifty different searches.
+_LEAST_SPREAD = 0.02
+# Rounds of weighing weights and shares by what they say themselves; more change nothing.
+_ROUNDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """How weights become shares: divided by `value`; records differ from it by `deviation`."""
+
+    value: float
+    deviation: float
+
+
+def records_of(
+    event: WeightedListDraw,
+    noisy_weights: IntArray,
+    noisy_shares: IntArray,
+    concentration: int,
+    n_people: int,
+) -> CentralCounts:
+    """Return what both draws say of each listed record, as one source.
+
+    Args:
+        noisy_weights: Of the listed records, in the event's units.
+        noisy_shares: Of the same records.
+        concentration: What was measured beside the shares of all listed cells.
+
+    Privacy claim: none; post-processing of a WeightedListDraw.
+    """
+    weights = noisy_weights / event.weight_units
+    shares = noisy_shares / event.share_units
+    of_weights = (event.weight_scale / event.weight_units) ** 2
+    of_shares = (event.share_scale / event.share_units) ** 2
+    ratio = _ratio(weights, shares, of_weights, of_shares)
+    scaled, of_scaled = weights / ratio.value, of_weights / ratio.value**2
+    part, values = _blended(scaled, shares, of_scaled, of_shares, ratio.deviation)
+    # A person who gives d records 1/sqrt(d) each adds p to the variance of their weights.
+    spread_of_shares = spread_of(event, concentration, float(shares.sum()))
+    spread = (part / ratio.value + (1 - part) * np.sqrt(spread_of_shares)) ** 2
+    differing = of_scaled + (ratio.deviation * np.maximum(values, 0)) ** 2
+    noise = part**2 * differing + (1 - part) ** 2 * of_shares
+    return CentralCounts(values / n_people, n_people, noise, np.minimum(spread, 1.0))
+
+
+def spread_of(event: WeightedListDraw, concentration: int, total: float) -> float:
+    """Return the variance of a person's share of a record, as a part of p(1-p).
+
+    The sum of squared shares over the sum of shares; one standard error is added, since too small
+    a spread would promise too narrow intervals.
+
+    Privacy claim: none; post-processing of a WeightedListDraw.
+    """
+    error = event.share_scale / event.share_units
+    if total <= error:
+        return 1.0
+    squares = concentration / (event.share_units - 1) + error
+    return float(np.clip(squares / total, _LEAST_SPREAD, 1.0))
+
+
+def _ratio(weights: FloatArray, shares: FloatArray, of_weights: float, of_shares: float) -> Ratio:
+    """Learn the ratio from the heavier half of the list, which is hardly selected by its noise."""
+    if len(weights) == 0:
+        return Ratio(1.0, _USUAL_DEVIATION)
+    heavy = weights >= np.median(weights)
+    error = float(np.sqrt(of_shares * heavy.sum()))
+    value = float(weights[heavy].sum() / max(shares[heavy].sum(), error))
+    scaled, of_scaled = weights / value, of_weights / value**2
+    is_clear = scaled > _CLEAR * np.sqrt(of_scaled + of_shares)
+    squares = (shares - scaled)[is_clear] ** 2 - of_scaled - of_shares
+    excess = max(float((squares / scaled[is_clear] ** 2).sum()), 0.0)
+    expected = _PSEUDO_RECORDS * _USUAL_DEVIATION**2
+    return Ratio(value, float(np.sqrt((excess + expected) / (is_clear.sum() + _PSEUDO_RECORDS))))
+
+
+def _blended(
+    scaled: FloatArray, shares: FloatArray, of_scaled: float, of_shares: float, deviation: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return the part of the weights in the blend with the least noise, and the blend."""
+    values = shares
+    part = np.full_like(shares, 0.5)
+    for _ in range(_ROUNDS):
+        differing = of_scaled + (deviation * np.maximum(values, 0)) ** 2
+        part = of_shares / (of_shares + differing)
+        values = part * scaled + (1 - part) * shares
+    return part, values
