@@ -213,7 +213,20 @@ class Product:
 
         if hidden is None:
             hidden = frozenset(self.making.blocked(release, settings))
-        return self.making.make(release, settings.model_dump(), hidden, SCHEMA_VERSION)
+        return self.make(release, settings.model_dump(), hidden, SCHEMA_VERSION)
+
+    def make(
+        self, release: "Release", settings: Mapping[str, Any], hidden: frozenset[str], version: int
+    ) -> "Made":
+        """Build a publication, if its measurements are there.
+
+        Whatever the steps wrote of one that is lost since is not published: nobody could check it.
+        """
+        from tasks.measured.stored import load_measurement
+
+        for group in release.groups:
+            load_measurement(release, group)
+        return self.making.make(release, settings, hidden, version)
 
     def judge(self, release: "Release", settings: Any) -> "Verdict":
         """Judge what these settings would publish; raise GateRefused."""

@@ -142,7 +142,7 @@ def described_files(release: Release, publication: Entry) -> tuple[dict[str, byt
     """Return the files that a manifest describes, the label among them, and the manifest."""
     product, facts = release.product, publication.said(Publication)
     hidden = frozenset(facts.blocked)
-    made = product.making.make(release, facts.settings, hidden, facts.schema_version)
+    made = product.make(release, facts.settings, hidden, facts.schema_version)
     files, described = made.files, _build_manifest(release, publication, made)
     files["label.md"] = product.checking.label(as_read(described | {"files": {}})).encode()
     return files, manifest_bytes(described | {"files": _digests(files)})

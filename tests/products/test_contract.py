@@ -14,9 +14,10 @@ import pytest
 from typer.testing import CliRunner
 
 from flows.cli.main import app
-from tasks.ledger.ledger import Ledger
+from tasks.ledger.ledger import Ledger, LedgerCorrupt
 from tasks.ledger.rules import Kind
 from tasks.measured.derived import write_derived
+from tasks.measured.stored import measurement_path
 from tasks.products.registry import PRODUCTS, product_of
 from tasks.release.refusals import BudgetRefused
 from tasks.release.reprocess import ReprocessRequest, run_reprocess
@@ -236,6 +237,18 @@ def test_a_file_that_no_step_wrote_is_not_published(run):
         path.write_bytes(b"junk")
         assert _proposed(run) == usual, name
         path.write_bytes(data)
+
+
+def test_nothing_is_published_of_a_measurement_that_is_lost(run):
+    """Although every step has written what it made of it."""
+    for group in run.groups:
+        path = measurement_path(run, group)
+        data = path.read_bytes()
+        path.write_bytes(b"lost")
+        with pytest.raises(LedgerCorrupt, match="restore it"):
+            _proposed(run)
+        path.write_bytes(data)
+    _proposed(run)
 
 
 def test_what_the_estimating_steps_show_has_a_name_and_names_nobody(run):
