@@ -24,6 +24,8 @@ LEAST_VARIANCE = 2 * SPREAD
 _SLACK = 1e-12
 # Given away for rounding: the floats below err by 1e-11 of a delta above 1e-300 at most.
 UPWARDS = 1 + 1e-9
+# What is smaller is charged as this: floats end, and Gaussian noise is never pure.
+LEAST_CHANCE = 1e-300
 
 
 def rho_of(noise: DiscreteGaussian, squared_shift: int) -> Fraction:
@@ -47,4 +49,5 @@ def delta_of(epsilon: npt.ArrayLike, rho: npt.ArrayLike) -> FloatArray:
     shrunk = epsilon - 2 * _SLACK
     is_still = mu == 0
     delta = gaussian_delta(np.maximum(shrunk, 0), np.where(is_still, 1, mu))
-    return np.where(shrunk > 0, np.where(is_still, 0, np.minimum(delta * UPWARDS, 1)), 1.0)
+    charged = np.clip(delta * UPWARDS, LEAST_CHANCE, 1)
+    return np.where(shrunk > 0, np.where(is_still, 0, charged), 1.0)

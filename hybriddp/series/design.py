@@ -12,6 +12,7 @@ from hybriddp.blender.weighted.weights import (
     squared_shift_of_weights,
     weights_up_to,
 )
+from hybriddp.errors import require
 from hybriddp.noise.dominated import SPREAD
 from hybriddp.params import Budget
 from hybriddp.series.season import Season, Track
@@ -41,6 +42,12 @@ class SeasonDesign:
         """Return the season with the least noise and the smallest thresholds that keep a budget."""
         cap = Cost(budget.epsilon, budget.delta)
         rho = CapFilter.with_gaussian(cap, share_of_delta=1 - self.leaking_part).rho
+        require(
+            rho > 0,
+            "a season's budget must leave some loss to Gaussian noise",
+            f"epsilon {float(budget.epsilon):.6g} and delta {float(budget.delta):.6g}",
+            "raise either",
+        )
         parts = self._parts()
         weight_scales = [
             _scale(squared_shift_of_weights(), rho * self.finding_part * part) for part in parts

@@ -9,11 +9,9 @@ from hybriddp.accounting.accountants import float_above
 from hybriddp.accounting.event import Event, known
 from hybriddp.accounting.losses import Exclusive, GaussianShift, Losses
 from hybriddp.accounting.price import Price
-from hybriddp.blender.weighted.weights import squared_shift_of_shares, squared_shift_of_weights
-from hybriddp.errors import require, require_count
-from hybriddp.noise.dominated import delta_of, rho_of
-from hybriddp.noise.gaussian import DiscreteGaussian
+from hybriddp.errors import require
 from hybriddp.params import Budget
+from hybriddp.series.season import Season
 
 
 @known
@@ -21,65 +19,53 @@ from hybriddp.params import Budget
 class SeasonWeek(Event):
     """Noisy weights of one week were added to a season's sums, and the list was measured.
 
-    The budget is what the whole season promises. `leak` is the chance that any test of the season
-    names what one person alone gave it: it is charged once, in a person's first week, and is 0 in
-    all others.
+    The budget is what the whole season promises, and the season must keep it. What tests of all
+    weeks leak is charged once, in a person's first week.
     """
 
-    weight_units: int
-    weight_scale: float
-    share_units: int
-    share_scale: float
-    leak: Fraction
+    season: Season
+    week: int
+    is_first: bool
 
     def __post_init__(self) -> None:
-        for name in ("weight_units", "share_units"):
-            require_count(getattr(self, name), name)
-        require(0 <= self.leak < 1, "leak must be at least 0 and below 1", "another", "check it")
-        delta = Fraction(float(delta_of(float(self.budget.epsilon), float(self.price.rho))))
         require(
-            delta + self.leak <= self.budget.delta,
-            f"one week at epsilon {float(self.budget.epsilon):.6g} must keep the season's "
+            1 <= self.week <= self.season.n_weeks,
+            f"week must be between 1 and {self.season.n_weeks}",
+            self.week,
+            "begin another season",
+        )
+        delta = self.season.delta(self.budget.epsilon)
+        require(
+            delta <= self.budget.delta,
+            f"a season at epsilon {float(self.budget.epsilon):.6g} must keep "
             f"delta <= {float(self.budget.delta):.6g}",
-            f"{float(delta + self.leak):.6g}",
+            f"{float(delta):.6g}",
             "raise the noise or the thresholds",
         )
 
     @property
     def price(self) -> Price:
         """Weeks add up in rho."""
-        weights, shares = (
-            rho_of(DiscreteGaussian(scale), squared_shift)
-            for scale, squared_shift in (
-                (self.weight_scale, squared_shift_of_weights(self.weight_units)),
-                (self.share_scale, squared_shift_of_shares(self.share_units)),
-            )
-        )
-        return Price(delta=self.leak, rho=weights + shares)
+        leak = Fraction(self.season.leak) if self.is_first else Fraction(0)
+        return Price(delta=leak, rho=self.season.rho(self.week))
 
     def losses(self) -> Losses:
-        """Return the Gaussian draws, and what one person alone is named for."""
-        alone = ((Exclusive(float_above(self.leak)), 1),) if self.leak else ()
-        return ((GaussianShift(self.price.rho), 1), *alone)
+        """Return the Gaussian draws, and what one person alone is named for.
+
+        In a season that depends on the noise which both logs share, so that its part is added and
+        not independent (docs/proofs/season.md): twice the leak, independent, is more than that
+        wherever the draws cost a delta of at most one half.
+        """
+        price = self.price
+        alone = ((Exclusive(float_above(2 * price.delta)), 1),) if self.is_first else ()
+        return ((GaussianShift(price.rho), 1), *alone)
 
     def numbers(self) -> dict[str, Any]:
         """Return what it was drawn with."""
-        return {
-            "weight_units": self.weight_units,
-            "weight_scale": self.weight_scale.hex(),
-            "share_units": self.share_units,
-            "share_scale": self.share_scale.hex(),
-            "leak": str(self.leak),
-        }
+        return {"season": self.season.numbers(), "week": self.week, "is_first": self.is_first}
 
     @classmethod
     def of_numbers(cls, budget: Budget, numbers: Mapping[str, Any]) -> Self:
         """Build it again."""
-        return cls(
-            budget,
-            numbers["weight_units"],
-            float.fromhex(numbers["weight_scale"]),
-            numbers["share_units"],
-            float.fromhex(numbers["share_scale"]),
-            Fraction(numbers["leak"]),
-        )
+        season = Season.of_numbers(numbers["season"])
+        return cls(budget, season, numbers["week"], numbers["is_first"])

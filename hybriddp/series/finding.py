@@ -21,6 +21,7 @@ _AddNoise = Callable[[DiscreteGaussian, IntArray], IntArray]
 class Carried:
     """What is carried from week to week of every record that anybody ever gave weight. Private."""
 
+    week: int  # the last one that was drawn; 0 before a season
     sums: IntArray  # (records, tracks): noisy weights since the track's last start
     is_live: BoolArray  # (records, tracks): whether anybody gave it weight since then
 
@@ -28,22 +29,35 @@ class Carried:
     def nothing(cls, season: Season) -> "Carried":
         """Return what is carried into a season's first week."""
         shape = (0, len(season.tracks))
-        return cls(np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.bool_))
+        return cls(0, np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.bool_))
 
     def without(self, is_named: BoolArray) -> "Carried":
         """Forget records that were named: they are tested no more.
 
         Privacy claim: none; the result is private and must stay with the curator.
         """
-        return Carried(self.sums[~is_named], self.is_live[~is_named])
+        return Carried(self.week, self.sums[~is_named], self.is_live[~is_named])
 
 
 @dataclass(frozen=True, slots=True)
 class WeekFinding:
-    """Finding in one week of a season."""
+    """Finding in one week of a season.
+
+    No week may be left out: noise alone is drawn in a week that is missing, with weights of 0, and
+    nobody is charged for it. Else records that were there before it would have less noise than
+    new ones, which shows, and sums would not start anew where tests rely on it.
+    """
 
     season: Season
     week: int  # from 1
+
+    def __post_init__(self) -> None:
+        require(
+            1 <= self.week <= self.season.n_weeks,
+            f"week must be between 1 and {self.season.n_weeks}",
+            self.week,
+            "begin another season",
+        )
 
     def draw(self, carried: Carried, weights: IntArray) -> Carried:
         """Add this week's noisy weights to what is carried.
@@ -55,8 +69,10 @@ class WeekFinding:
           Neighbours  one person's records in all weeks of a season replaced by any others or none
           Guarantee   together with `named` and measuring in all weeks, `Season.delta`
           Assumes     each person gave d <= `most_records` records the weight `weight_of(d)`, chosen
-                      by themselves and a key alone; every week is drawn at most once, and what is
-                      carried stays private and is never replaced by an older state
+                      by themselves and a key alone; every week is drawn once, a missing one
+                      without weights; what is carried stays private and is never replaced by an
+                      older state; named records leave in an order that does not depend on the
+                      log's, not in the order in which they are carried
           Excludes    timing and memory, which grow with the number of records
           Charged as  events.SeasonWeek
           Reference   GGKSSY20 and CKS20; docs/proofs/season.md
@@ -85,6 +101,12 @@ class WeekFinding:
 
     def _grow(self, carried: Carried, weights: IntArray, add_noise: _AddNoise) -> Carried:
         weights = as_integers(weights, "weights")
+        require(
+            carried.week == self.week - 1,
+            f"week {self.week} must follow the week before it",
+            f"a state after week {carried.week}",
+            "draw a missing week with weights of 0 first",
+        )
         n_carried = len(carried.sums)
         n_new = len(weights) - n_carried
         require(
@@ -103,7 +125,7 @@ class WeekFinding:
                 sums[:, number], is_live[:, number] = 0, False
             sums[:, number] += track.coefficients[self.week - 1] * noisy
             is_live[:, number] |= weights > 0
-        return Carried(sums, is_live)
+        return Carried(self.week, sums, is_live)
 
     def _noise_of_weeks_before(self, n_records: int, add_noise: _AddNoise) -> IntArray:
         sums = np.zeros((n_records, len(self.season.tracks)), dtype=np.int64)

@@ -22,6 +22,8 @@ from hybriddp.series.window import Window
 
 # Two years of weeks; state and tests grow with it.
 MOST_WEEKS = 104
+# Who give one record weight in one week; noise exceeds so many standard deviations never.
+MOST_PEOPLE, _MOST_SDS = 100_000_000, 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,14 @@ class Season:
             self.most_records,
             "3 is a good choice for a week",
         )
+        largest = MOST_PEOPLE * self.weight_units + _MOST_SDS * math.ceil(max(self.weight_scales))
+        require(
+            all(sum(track.coefficients) * largest < 2**63 for track in self.tracks),
+            f"sums of {MOST_PEOPLE:,} people must fit into 64 bits",
+            "larger ones",
+            "use smaller coefficients",
+        )
+        _ = self.rho_in_all, self.leak  # refuse noise and thresholds that have no price
 
     @property
     def n_weeks(self) -> int:

@@ -13,7 +13,7 @@ from itertools import pairwise
 from scipy import special
 
 from hybriddp.errors import require, require_count
-from hybriddp.noise.dominated import SPREAD, UPWARDS
+from hybriddp.noise.dominated import LEAST_CHANCE, SPREAD, UPWARDS
 
 # A threshold so many standard deviations up is passed by nobody.
 _MOST_SDS = 40
@@ -29,7 +29,7 @@ def tail_of_sum(value: float, coefficients: Sequence[int], scales: Sequence[floa
     rounding, variance = SPREAD * _squares(coefficients), _variance(coefficients, scales)
     smooth = float(special.ndtr(-value / math.sqrt(variance - rounding)))
     rounded = math.sqrt(rounding / variance) * math.exp(-(value**2) / (2 * variance))
-    return min(1.0, (smooth + rounded) * UPWARDS)
+    return min(1.0, max((smooth + rounded) * UPWARDS, LEAST_CHANCE))
 
 
 def _squares(coefficients: Sequence[int]) -> float:

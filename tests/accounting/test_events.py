@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -21,12 +20,14 @@ from hybriddp.params import Budget
 from hybriddp.randomizers.one_stage import SubsetMechanism
 from hybriddp.randomizers.stages import TwoStageResponse
 from hybriddp.randomizers.two_stage import ClientMechanism
+from hybriddp.series.design import SeasonDesign
 from hybriddp.series.events import SeasonWeek
 from hybriddp.zealous.events import RELAXATIONS
 from hybriddp.zealous.mechanism import ZealousMechanism
 from tests.events import EVENT_TYPES
 
 CLUSTERS = KMeansMechanism.for_budget(Budget("7/3"), n_clusters=4, n_iterations=5, n_dimensions=2)
+WEEKS = SeasonDesign(n_weeks=8).season(Budget("4", "1/100000"))
 EVENTS = [
     HeadListMechanism.for_budget(Budget("4", "1/100000")).event,
     HeadListMechanism.for_budget(Budget("1/3", "1/7000000")).event,
@@ -35,7 +36,8 @@ EVENTS = [
     HeadListMechanism.tight(Budget("4", "1/100000"), 5).event,
     HistogramMechanism.for_budget(Budget("4"), 15).event,
     WeightedListMechanism.for_budget(Budget("4", "1/100000"), 20).event,
-    SeasonWeek(Budget("4", "1/100000"), 1_000, 5_000.0, 1_000, 12_000.0, Fraction(1, 300_000)),
+    SeasonWeek(Budget("4", "1/100000"), WEEKS, 1, True),
+    SeasonWeek(Budget("4", "1/100000"), WEEKS, 3, False),
     SubsetMechanism.for_cells(Budget("4"), 115).event,
     SubsetMechanism.for_cells(Budget("1/3"), 2).event,
     BoundedSumMechanism.for_budget(Budget("1/3"), 1 << 32).event,

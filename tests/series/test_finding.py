@@ -1,5 +1,7 @@
 """Sums over weeks: what is carried, what is new, what starts anew, and what a test sees."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -47,7 +49,7 @@ def test_only_what_has_weight_since_the_start_is_tested():
     finding = WeekFinding(SEASON, 4)
     sums = np.array([[0, 3_001], [0, 3_001], [9_001, 0], [9_000, 3_000]])
     is_live = np.array([[True, True], [True, False], [True, False], [True, True]])
-    carried = Carried(sums, is_live)
+    carried = Carried(4, sums, is_live)
     assert finding.named(carried).tolist() == [True, False, True, False]
     assert len(carried.without(finding.named(carried)).sums) == 2
     assert not WeekFinding(SEASON, 3).named(carried).any(), "nothing is tested in this week"
@@ -67,6 +69,38 @@ def test_the_order_of_what_is_carried_is_kept():
         weeks([1_000], [0, 0])
 
 
+def test_no_week_is_left_out():
+    """Else who was there before has less noise than who is new, and no sum starts anew."""
+    carried = weeks([1_000], [1_000])[-1]
+    with pytest.raises(InvalidParameter, match="draw a missing week with weights of 0 first"):
+        WeekFinding(SEASON, 4).draw(carried, np.array([1_000]))
+    with pytest.raises(InvalidParameter, match="week must be between 1 and 4"):
+        WeekFinding(SEASON, 5)
+    missed = WeekFinding(SEASON, 3).draw(carried, np.array([0]))
+    assert missed.is_live.tolist() == [[True, False]], "the second track began anew"
+    np.testing.assert_allclose(missed.sums, [[2_000, 0]], atol=90)
+
+
+@pytest.mark.statistical
+def test_a_missing_week_has_the_noise_of_all(rng):
+    """Sums of records from before a gap are as wide as those of new ones; false alarms < ALPHA."""
+    season = SeasonDesign(n_weeks=6).season(Budget(4, "1e-5"))
+    n = 20_000
+    nothing, some = np.zeros(n, dtype=np.int64), np.ones(n, dtype=np.int64)
+    carried = Carried.nothing(season)
+    carried = WeekFinding(season, 1).simulate(carried, some, rng=rng)
+    for week in (2, 3):
+        carried = WeekFinding(season, week).simulate(carried, nothing, rng=rng)
+    both = np.concatenate([some, some])
+    sums = WeekFinding(season, 4).simulate(carried, both, rng=rng).sums[:, 0]
+    old, new = sums[:n], sums[n:]
+    variances = [group.var() for group in (old, new)]
+    # A ratio of variances of 20,000 normal numbers each has a standard deviation of .014.
+    assert abs(variances[0] / variances[1] - 1) < 6.2 * 0.0142
+    without_gap = (season.weight_scales[1] * season.tracks[0].coefficients[1]) ** 2
+    assert without_gap / variances[1] > 10 * 0.0142, "a week less would be seen"
+
+
 @pytest.mark.statistical
 def test_weeks_before_a_record_was_first_seen_are_noise_alone(rng):
     """Sums of new records are as wide as those of carried ones; planted: without, they are not.
@@ -76,7 +110,8 @@ def test_weeks_before_a_record_was_first_seen_are_noise_alone(rng):
     season = SeasonDesign(n_weeks=6).season(Budget(4, "1e-5"))
     n, week = 20_000, 5
     new = np.ones(n, dtype=np.int64)
-    carried = WeekFinding(season, week).simulate(Carried.nothing(season), new, rng=rng)
+    before = replace(Carried.nothing(season), week=week - 1)
+    carried = WeekFinding(season, week).simulate(before, new, rng=rng)
     for number, track in enumerate(season.tracks):
         first = track.start_of(week)
         coefficients = track.coefficients[first - 1 : week]

@@ -21,6 +21,7 @@ from hybriddp.accounting.filters import CapFilter
 from hybriddp.accounting.price import Price
 from hybriddp.blender.weighted.weights import weight_of, weights_up_to
 from hybriddp.errors import InvalidParameter
+from hybriddp.noise.dominated import delta_of
 from hybriddp.params import Budget
 from hybriddp.series.design import SeasonDesign
 from hybriddp.series.events import SeasonWeek
@@ -220,20 +221,44 @@ def test_a_season_of_a_budget_keeps_it(epsilon, delta):
     season = SeasonDesign().season(budget)
     assert 0.99 * budget.delta < season.delta(budget.epsilon) <= budget.delta
     assert Season.of_numbers(json.loads(json.dumps(season.numbers()))) == season
-    weeks = [
-        SeasonWeek(budget, season.weight_units, season.weight_scales[week], season.share_units,
-                   season.share_scales[week], Fraction(season.leak) if week == 0 else Fraction(0))
-        for week in range(season.n_weeks)
-    ]  # fmt: skip
+    weeks = [SeasonWeek(budget, season, week, week == 1) for week in range(1, season.n_weeks + 1)]
     total = Price.sum(week.price for week in weeks)
     assert total == Price(Fraction(0), Fraction(season.leak), season.rho_in_all)
     assert CapFilter.with_gaussian(Cost(*astuple(budget))).admits(total)
     assert from_json(json.loads(json.dumps(to_json(weeks[0])))) == weeks[0]
 
 
-def test_a_week_that_costs_more_than_its_season_is_refused():
-    with pytest.raises(InvalidParameter, match="one week at epsilon"):
-        SeasonWeek(Budget(1, "1e-5"), UNITS, 6.0, UNITS, 6.0, Fraction(0))
+def test_a_week_of_a_season_that_costs_more_is_refused():
+    season = SeasonDesign(n_weeks=4).season(Budget(4, "1e-5"))
+    with pytest.raises(InvalidParameter, match="a season at epsilon 1 must keep"):
+        SeasonWeek(Budget(1, "1e-5"), season, 1, True)
+    with pytest.raises(InvalidParameter, match="week must be between 1 and 4"):
+        SeasonWeek(Budget(4, "1e-5"), season, 5, False)
+
+
+def test_a_season_without_a_price_is_refused():
+    """Planted: noise too narrow for a price, thresholds that anybody passes, sums that overflow."""
+    season = SeasonDesign(n_weeks=4).season(Budget(4, "1e-5"))
+    (track,) = season.tracks
+    for changed, words in (
+        ({"weight_scales": (1.0,) * 4}, "squared scale"),
+        ({"tracks": (replace(track, thresholds=(5, None, None, None)),)}, "standard deviation"),
+        ({"tracks": (replace(track, coefficients=(10**12,) * 4),)}, "64 bits"),
+    ):
+        with pytest.raises(InvalidParameter, match=words):
+            replace(season, **changed)
+
+
+def test_gaussian_noise_is_never_called_pure():
+    """Floats end at 38 standard deviations, and a delta of 0 would be a false kind of promise."""
+    with pytest.raises(InvalidParameter):
+        SeasonDesign().season(Budget(4, 0))
+    assert CapFilter.with_gaussian(Cost(Fraction(4), Fraction(0))).rho == 0
+    assert tail_of_sum(10**9, (1,), (6.0,)) > 0
+    assert delta_of(40.0, 1e-3) > 0
+    assert delta_of(4.0, 0.0) == 0
+    with pytest.raises(InvalidParameter, match="some loss to Gaussian noise"):
+        SeasonDesign().season(Budget("1e-4", "1e-9"))
 
 
 def test_a_threshold_that_one_person_reaches_is_refused():

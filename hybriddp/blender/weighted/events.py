@@ -18,7 +18,7 @@ from hybriddp.blender.weighted.weights import (
     weights_up_to,
 )
 from hybriddp.errors import require, require_count
-from hybriddp.noise.dominated import LEAST_VARIANCE, SPREAD, UPWARDS, delta_of, rho_of
+from hybriddp.noise.dominated import LEAST_CHANCE, LEAST_VARIANCE, SPREAD, UPWARDS, delta_of, rho_of
 from hybriddp.noise.gaussian import DiscreteGaussian
 from hybriddp.params import Budget
 
@@ -133,7 +133,8 @@ def _worst_people(
     named, rounded down. Both move the divergence in one direction.
     """
     weights = weights_up_to(most_records, units)
-    named = DiscreteGaussian(scale).tail(threshold + 1 - np.array(weights)) * UPWARDS
+    tails = DiscreteGaussian(scale).tail(threshold + 1 - np.array(weights))
+    named = np.maximum(tails * UPWARDS, LEAST_CHANCE)
     people = [(units**2, 0.0)]  # of those without a record of their own, whoever moves others most
     for d, (weight, chance) in enumerate(zip(weights, named.tolist(), strict=True), 1):
         people += [((d - t) * weight**2, t * math.log1p(-chance)) for t in range(1, d + 1)]
