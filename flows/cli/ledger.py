@@ -30,7 +30,8 @@ from flows.console.terminal import (
 )
 from hybriddp.rounding import rounded_up
 from tasks.budget.overview import balance, dearest, policy_of, public_export, runway
-from tasks.budget.policy import DELTA_UNITS, EPSILON_UNITS, set_policy
+from tasks.budget.policy import set_policy
+from tasks.ledger.charges import DELTA_UNITS, EPSILON_UNITS
 from tasks.ledger.check import check_ledger
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.payloads import Reserved
@@ -137,7 +138,7 @@ def show_balance(
             f"{spent.at:%Y-%m-%d}  {spent.release_id[:12]}  {spent.group}  {spent.charge}"
         )
     console.print(
-        f"Spent {found.spent} of {found.policy.cap}; remaining {found.remaining.as_left}. "
+        f"Spent {found.spent} of {found.policy}; remaining {found.remaining.as_left}. "
         f"By PLD accounting: epsilon {composed_epsilon(found.pld_epsilon)}."
         + (" Takes part in nothing any more." if found.is_stopped else ""),
         soft_wrap=True,
@@ -176,7 +177,7 @@ def change_policy(
         return
     window = f"any {changed.window_days} days" if changed.window_days else "a lifetime"
     say(
-        f"Cap for each person over {window}: {changed.cap}. Verdicts on raw logs that no draw "
+        f"Cap for each person over {window}: {changed}. Verdicts on raw logs that no draw "
         f"follows: at most {changed.max_refusals} in each epoch, and on each log."
     )
 

@@ -21,7 +21,7 @@ def runway_text(reach: Runway) -> str:
     """Say how far the budget reaches."""
     policy = reach.policy
     window = f"any {policy.window_days} days" if policy.window_days else "a lifetime"
-    lines = [f"\nCap for each person over {window}: {policy.cap}."]
+    lines = [f"\nCap for each person over {window}: {policy}."]
     if reach.asked is None:
         return "\n".join([*lines, "Nobody has been charged yet."])
     lines.append(
@@ -60,8 +60,10 @@ def runway_json(reach: Runway) -> dict[str, Any]:
 
 def policy_json(policy: Policy) -> dict[str, Any]:
     """Return a policy for machines."""
+    part = policy.with_gaussian
     return {
         "cap": policy.cap.as_json(),
+        **({} if part is None else {"with_gaussian": part.as_json()}),
         "window_days": policy.window_days,
         "max_refusals": policy.max_refusals,
     }

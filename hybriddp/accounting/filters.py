@@ -16,6 +16,7 @@ from hybriddp.noise.dominated import delta_of
 
 # The largest rho is found in steps of this; it is far below what any draw costs.
 _RHO_STEP = Fraction(1, 10**9)
+_EPSILON_STEPS = 10**9
 # Above it an epsilon of 50 would not do.
 _LARGEST_RHO = 100
 
@@ -84,6 +85,18 @@ class CapFilter:
             and total.rho <= self.rho
             and total.delta <= self.cap.delta - self.gaussian_delta
         )
+
+
+def least_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
+    """Return an epsilon at which rho costs at most delta, the least in steps of 1e-9."""
+    low, high = 0, _EPSILON_STEPS
+    while _converted(Fraction(high, _EPSILON_STEPS), rho) > delta:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        fits = _converted(Fraction(middle, _EPSILON_STEPS), rho) <= delta
+        low, high = (low, middle) if fits else (middle, high)
+    return Fraction(high, _EPSILON_STEPS)
 
 
 def _converted(epsilon: Fraction, rho: Fraction) -> Fraction:

@@ -9,6 +9,7 @@ select
         struct_pack(
             e := coalesce(spending.epsilon, 0),
             d := coalesce(spending.delta, 0),
+            r := coalesce(spending.rho, 0),
             a := candidates.account
         )
     ) filter (affordable.account is null) as poorest

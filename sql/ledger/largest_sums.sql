@@ -2,5 +2,6 @@
 select
     count(*) as n_accounts,
     coalesce(max(epsilon), 0) as epsilon,
-    coalesce(max(delta), 0) as delta
+    coalesce(max(delta), 0) as delta,
+    coalesce(max(rho), 0) as rho
 from spending

@@ -2,7 +2,8 @@
 select
     participation.account,
     sum(charges.epsilon) as epsilon,
-    sum(charges.delta) as delta
+    sum(charges.delta) as delta,
+    sum(charges.rho) as rho
 from participation
 inner join charges
     on charges.file = participation.file and charges.cohort = participation.cohort

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from tasks.budget.accounts import account_of, stopped_accounts
-from tasks.budget.policy import Charge, Policy, current_policy
+from tasks.budget.policy import Policy, current_policy
 from tasks.budget.spending import Spent, history, put_spending, total
 from tasks.ledger.chain import as_stored, canonical
+from tasks.ledger.charges import Charge
 from tasks.ledger.ledger import GENESIS, Head, Ledger
 from tasks.ledger.payloads import DrawStarted, Reserved
 from tasks.ledger.rules import Entry, Kind, live_reservations
@@ -65,7 +66,7 @@ def runway(home: Home, *, with_pld: bool = False) -> Runway:
         put_spending(engine, home, entries, policy, now)
         engine.step("ledger/largest_sums")
         (sums,) = engine.fetch("largest_sums").to_pylist()
-        largest = Charge(int(sums["epsilon"]), int(sums["delta"]))
+        largest = Charge(int(sums["epsilon"]), int(sums["delta"]), int(sums["rho"]))
         worst = _composed_before(home, entries)
         if with_pld and worst is None:
             worst = _compose(engine, home, entries, policy)
@@ -131,7 +132,7 @@ def balance(home: Home, person: str) -> Balance:
     places = [(spent.release_id, spent.attempt, spent.group) for spent in charges]
     pld = composed([events[place] for place in places if place in events], policy)
     spent = total([charge for charge in charges if charge.at >= policy.window_start(now)])
-    remaining = Charge(policy.cap.epsilon - spent.epsilon, policy.cap.delta - spent.delta)
+    remaining = policy.limit(has_gaussian=spent.rho > 0).less(spent)
     is_stopped = account in stopped_accounts(entries)
     return Balance(policy, charges, spent, remaining, is_stopped, pld)
 
@@ -199,11 +200,10 @@ def dearest(reservation: Entry) -> Charge:
         Charge.sum(Charge.of_terms(reserved.groups[group]) for group in together)
         for together in product_of(reserved.parameters).people_of(reserved.groups)
     ]
-    return Charge(max(charge.epsilon for charge in paid), max(charge.delta for charge in paid))
+    return Charge.largest(paid)
 
 
 def _fits(policy: Policy, spent: Charge, asked: Charge) -> int:
-    by_epsilon = (policy.cap.epsilon - spent.epsilon) // asked.epsilon
-    if asked.delta == 0:
-        return max(by_epsilon, 0)
-    return max(min(by_epsilon, (policy.cap.delta - spent.delta) // asked.delta), 0)
+    left = policy.limit(has_gaussian=spent.rho + asked.rho > 0).less(spent)
+    parts = (left.epsilon, asked.epsilon), (left.delta, asked.delta), (left.rho, asked.rho)
+    return max(min(have // each for have, each in parts if each), 0)

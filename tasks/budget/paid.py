@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from hybriddp.errors import HybridDPError
-from tasks.budget.policy import Charge
+from tasks.ledger.charges import Charge
 from tasks.ledger.rules import Attempt, Kind
 from tasks.release.run import Release
 

@@ -1,80 +1,41 @@
 """The cap on what any person may spend: kept in the ledger, so that changing it is on record."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from typing import Any
 
+from hybriddp.accounting.price import Price
 from hybriddp.errors import require
-from hybriddp.params import Budget, Number, exact
-from hybriddp.rounding import rounded_down, rounded_up
+from hybriddp.params import Number, exact
+from tasks.ledger.charges import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, Charge
 from tasks.ledger.ledger import Head, Ledger, LedgerMoved, Recheck
-from tasks.ledger.payloads import LONGEST_WINDOW, MAX_REFUSALS, Cap, PolicySet, Terms
+from tasks.ledger.payloads import LONGEST_WINDOW, MAX_REFUSALS, Cap, PolicySet
 from tasks.ledger.rules import Entry, Kind
 
-# Charges are whole numbers of these units, rounded up: sums over years stay exact in any engine.
-EPSILON_UNITS = 10**9
-DELTA_UNITS = 10**18
 # More promises nothing, and would not fit the ledger's whole numbers.
 _LARGEST_CAP = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Charge:
-    """A cost in whole units; it is never below the budget that it stands for."""
-
-    epsilon: int
-    delta: int
-
-    @classmethod
-    def of(cls, budget: Budget) -> "Charge":
-        """Round a budget up to whole units."""
-        return cls(-(-budget.epsilon * EPSILON_UNITS // 1), -(-budget.delta * DELTA_UNITS // 1))
-
-    @classmethod
-    def of_terms(cls, terms: Terms) -> "Charge":
-        """Return what a row says that each member of a group pays."""
-        return cls(terms.epsilon_nano, terms.delta_atto)
-
-    @classmethod
-    def sum(cls, charges: Iterable["Charge"]) -> "Charge":
-        """Add charges up."""
-        known = list(charges)
-        return cls(sum(one.epsilon for one in known), sum(one.delta for one in known))
-
-    def fits(self, cap: "Charge") -> bool:
-        """Whether this is at most a cap."""
-        return self.epsilon <= cap.epsilon and self.delta <= cap.delta
-
-    def __str__(self) -> str:
-        return self._shown(rounded_up)
-
-    @property
-    def as_left(self) -> str:
-        """This as something that may still be spent: rounded down, not up."""
-        return self._shown(rounded_down)
-
-    def _shown(self, rounded: Callable[[Fraction], str]) -> str:
-        epsilon, delta = Fraction(self.epsilon, EPSILON_UNITS), Fraction(self.delta, DELTA_UNITS)
-        return f"(epsilon {rounded(epsilon)}, delta {rounded(delta)})"
-
-    def as_json(self, rounded: Callable[[Fraction], str] = rounded_up) -> dict[str, float | int]:
-        """Return the numbers for people, rounded, and the exact ones in the ledger's units."""
-        return {
-            "epsilon": float(rounded(Fraction(self.epsilon, EPSILON_UNITS))),
-            "delta": float(rounded(Fraction(self.delta, DELTA_UNITS))),
-            "epsilon_nano": self.epsilon,
-            "delta_atto": self.delta,
-        }
+_DEFAULT_CAP = Charge(12 * EPSILON_UNITS, DELTA_UNITS // 10_000)
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The cap for each person over all products: for life, or over a window of days."""
+    """The cap for each person over all products: for life, or over a window of days.
 
-    cap: Charge = Charge(12 * EPSILON_UNITS, DELTA_UNITS // 10_000)
+    Whoever has no Gaussian loss may lose all of `cap`. Whoever has one may lose `with_gaussian`,
+    which has a part for each kind of loss (docs/proofs/cap.md); None: no such loss fits.
+    """
+
+    cap: Charge = _DEFAULT_CAP
     window_days: int | None = None
     max_refusals: int = MAX_REFUSALS  # verdicts that no draw follows, each epoch and log
+    with_gaussian: Charge | None = None
+
+    def __post_init__(self) -> None:
+        if self.with_gaussian is not None:
+            self._check_parts(self.with_gaussian)
 
     @classmethod
     def of(
@@ -83,8 +44,14 @@ class Policy:
         delta: Number,
         window_days: int | None,
         max_refusals: int = MAX_REFUSALS,
+        pure_epsilon: Number | None = None,
     ) -> "Policy":
-        """Check and build a policy from what an operator typed."""
+        """Check and build a policy from what an operator typed.
+
+        Args:
+            pure_epsilon: What people with a Gaussian loss may lose otherwise; None: no such loss
+                fits. As much rho fits as the rest of epsilon and half of delta allow.
+        """
         exact_epsilon, exact_delta = exact(epsilon, "cap_epsilon"), exact(delta, "cap_delta")
         require(
             0 < exact_epsilon <= _LARGEST_CAP,
@@ -107,7 +74,16 @@ class Policy:
         )
         # A cap is rounded down: the sum of charges never exceeds what was typed.
         cap = Charge(int(exact_epsilon * EPSILON_UNITS), int(exact_delta * DELTA_UNITS))
-        return cls(cap, window_days, max_refusals)
+        if pure_epsilon is None:
+            return cls(cap, window_days, max_refusals)
+        pure = exact(pure_epsilon, "pure_epsilon")
+        require(
+            0 <= pure < exact_epsilon and exact_delta > 0,
+            "pure_epsilon must be at least 0 and below cap_epsilon, and cap_delta above 0",
+            pure_epsilon,
+            "what is left of both is for Gaussian losses",
+        )
+        return cls(cap, window_days, max_refusals, _largest_gaussian(cap, pure))
 
     def changed(
         self,
@@ -115,36 +91,82 @@ class Policy:
         delta: Number | None,
         window_days: int | None,
         max_refusals: int | None = None,
+        pure_epsilon: Number | None = None,
     ) -> "Policy":
         """Return this policy with what is given put in; a window of 0 days means none."""
+        if pure_epsilon is None and self.with_gaussian is not None:
+            pure_epsilon = Fraction(self.with_gaussian.epsilon, EPSILON_UNITS)
         return Policy.of(
             Fraction(self.cap.epsilon, EPSILON_UNITS) if epsilon is None else epsilon,
             Fraction(self.cap.delta, DELTA_UNITS) if delta is None else delta,
             self.window_days if window_days is None else window_days or None,
             self.max_refusals if max_refusals is None else max_refusals,
+            pure_epsilon,
         )
 
     @classmethod
     def stated(cls, cap: Cap) -> "Policy":
         """Return what a row or a manifest states."""
         charge = Charge(cap.cap_epsilon_nano, cap.cap_delta_atto)
-        return cls(charge, cap.window_days, cap.max_refusals)
+        parts = cap.gaussian_epsilon_nano, cap.gaussian_delta_atto, cap.gaussian_rho_pico
+        known = [part for part in parts if part is not None]
+        with_gaussian = Charge(*known) if known else None
+        return cls(charge, cap.window_days, cap.max_refusals, with_gaussian)
 
     @property
     def statement(self) -> Cap:
         """This as rows and manifests state it."""
-        return Cap(
-            cap_epsilon_nano=self.cap.epsilon,
-            cap_delta_atto=self.cap.delta,
-            window_days=self.window_days,
-            max_refusals=self.max_refusals,
-        )
+        stated = {
+            "cap_epsilon_nano": self.cap.epsilon,
+            "cap_delta_atto": self.cap.delta,
+            "window_days": self.window_days,
+            "max_refusals": self.max_refusals,
+        }
+        if self.with_gaussian is not None:
+            epsilon, delta, rho = astuple(self.with_gaussian)
+            stated |= {"gaussian_epsilon_nano": epsilon, "gaussian_delta_atto": delta,
+                       "gaussian_rho_pico": rho}  # fmt: skip
+        return Cap.model_validate(stated)
+
+    def limit(self, *, has_gaussian: bool) -> Charge:
+        """Return the most that people may lose in each part, with or without a Gaussian loss."""
+        return (self.with_gaussian or Charge(-1, -1, -1)) if has_gaussian else self.cap
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """The same for SQL, by name."""
+        pure, part = self.cap, self.limit(has_gaussian=True)
+        return {
+            "cap_epsilon": pure.epsilon,
+            "cap_delta": pure.delta,
+            "pure_epsilon": part.epsilon,
+            "gaussian_delta": part.delta,
+            "cap_rho": part.rho,
+        }
+
+    def admits(self, total: Charge) -> bool:
+        """Whether a person may have lost this in all."""
+        return total.fits(self.limit(has_gaussian=total.rho > 0))
+
+    def _check_parts(self, with_gaussian: Charge) -> None:
+        """Refuse parts that the cap does not cover."""
+        from hybriddp.accounting.accountants import Cost
+        from hybriddp.accounting.filters import CapFilter  # only caps with parts need scipy
+
+        cap, part = _price(self.cap), _price(with_gaussian)
+        CapFilter(Cost(cap.epsilon, cap.delta), part.epsilon, part.rho, cap.delta - part.delta)
 
     def window_start(self, now: datetime) -> datetime:
         """Return the moment before which charges no longer count."""
         if self.window_days is None:
             return datetime.min.replace(tzinfo=UTC)
         return now - timedelta(days=self.window_days)
+
+    def __str__(self) -> str:
+        """Return what may be lost, in words."""
+        if self.with_gaussian is None:
+            return f"{self.cap}"
+        return f"{self.cap}, of which {self.with_gaussian} for whoever has a Gaussian loss"
 
     def worst_case(self, years: int) -> Charge:
         """Return what one person may spend over a horizon when the window keeps refilling."""
@@ -154,18 +176,45 @@ class Policy:
         return Charge(self.cap.epsilon * windows, self.cap.delta * windows)
 
 
+def _price(charge: Charge) -> Price:
+    parts = (charge.epsilon, EPSILON_UNITS), (charge.delta, DELTA_UNITS), (charge.rho, RHO_UNITS)
+    return Price(*(Fraction(*part) for part in parts))
+
+
+def _largest_gaussian(cap: Charge, pure: Fraction) -> Charge:
+    """Return what whoever has a Gaussian loss may lose, if half of delta converts rho."""
+    from hybriddp.accounting.accountants import Cost
+    from hybriddp.accounting.filters import CapFilter
+
+    whole = _price(cap)
+    found = CapFilter.with_gaussian(Cost(whole.epsilon, whole.delta), pure)
+    left = whole.delta - found.gaussian_delta
+    return Charge(int(pure * EPSILON_UNITS), int(left * DELTA_UNITS), int(found.rho * RHO_UNITS))
+
+
 def weakest(policies: Iterable[Policy]) -> Policy:
     """Return what all of these kept together: the largest cap, over the shortest window.
 
     Take any days as long as the shortest window, and the last charge in them: the policy of that
-    moment looked back at least so far, and allowed no more than its cap.
+    moment looked back at least so far, and allowed no more than its cap. Parts for Gaussian losses
+    that were changed count with the largest of each, whose cap may be above all of theirs: whoever
+    changes them knows what was published meanwhile.
     """
     known = list(policies)
     windows = [policy.window_days for policy in known if policy.window_days is not None]
-    cap = Charge(
-        max(policy.cap.epsilon for policy in known), max(policy.cap.delta for policy in known)
-    )
-    return Policy(cap, min(windows, default=None), known[-1].max_refusals)
+    cap = Charge.largest(policy.cap for policy in known)
+    parts = [policy.with_gaussian for policy in known if policy.with_gaussian is not None]
+    if not parts:
+        return Policy(cap, min(windows, default=None), known[-1].max_refusals)
+    from hybriddp.accounting.filters import least_epsilon
+
+    most = Charge.largest(parts)
+    converting = max(p.cap.delta - p.with_gaussian.delta for p in known if p.with_gaussian)
+    rho, delta = Fraction(most.rho, RHO_UNITS), Fraction(converting, DELTA_UNITS)
+    epsilon = most.epsilon + math.ceil(least_epsilon(rho, delta) * EPSILON_UNITS)
+    covering = Charge.largest([cap, Charge(epsilon, most.delta + converting)])
+    most = Charge(most.epsilon, covering.delta - converting, most.rho)
+    return Policy(covering, min(windows, default=None), known[-1].max_refusals, most)
 
 
 def current_policy(entries: list[Entry]) -> Policy:

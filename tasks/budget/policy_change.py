@@ -1,6 +1,7 @@
 """What the ledger promises everybody, and what another policy means for promises that were made."""
 
-from tasks.budget.policy import DELTA_UNITS, EPSILON_UNITS, Charge, Policy, current_policy, weakest
+from tasks.budget.policy import Policy, current_policy, weakest
+from tasks.ledger.charges import DELTA_UNITS, EPSILON_UNITS, Charge
 from tasks.ledger.payloads import Reserved
 from tasks.ledger.rules import Entry, live_reservations
 from tasks.publish.shelf import published_caps, published_packages
@@ -62,7 +63,7 @@ def _price(new: Policy, promises: list[Policy], who_promise: str) -> list[str]:
 
 def _allows_more(new: Policy, promised: Policy) -> bool:
     """Whether somebody may spend more than was promised."""
-    is_larger = new.cap.epsilon > promised.cap.epsilon or new.cap.delta > promised.cap.delta
+    is_larger = not new.cap.fits(promised.cap)
     refills_sooner = new.window_days is not None and (
         promised.window_days is None or new.window_days < promised.window_days
     )
@@ -71,4 +72,4 @@ def _allows_more(new: Policy, promised: Policy) -> bool:
 
 def _words(policy: Policy) -> str:
     window = f"any {policy.window_days} days" if policy.window_days else "a lifetime"
-    return f"{policy.cap} over {window}, {policy.max_refusals} fruitless verdicts an epoch or log"
+    return f"{policy} over {window}, {policy.max_refusals} fruitless verdicts an epoch or log"

@@ -10,10 +10,11 @@ import pyarrow as pa
 
 from tasks.budget.accounts import stopped_accounts
 from tasks.budget.one_human import require_one_budget
-from tasks.budget.policy import Charge, Policy, current_policy
-from tasks.budget.spending import file_digest, first_fit, history, put_spending, total
+from tasks.budget.policy import Policy, current_policy
+from tasks.budget.spending import columns_of, file_digest, first_fit, history, put_spending, total
+from tasks.ledger.charges import Charge
 from tasks.ledger.ledger import Head, LedgerMoved, Recheck
-from tasks.ledger.payloads import Nothing, Reserved, Terms
+from tasks.ledger.payloads import Nothing, Reserved
 from tasks.ledger.rules import Entry, Kind
 from tasks.ledger.witnesses import verified_head
 from tasks.log.engine import DuckDBEngine, open_warehouse
@@ -83,7 +84,7 @@ def _decide(engine: DuckDBEngine, run: LogRun, head: Head, now: datetime) -> Res
     stopped = pa.array(stopped_accounts(entries), pa.binary())
     engine.put("stopped_accounts", pa.table({"account": stopped}))
     engine.put("prices", _price_table(charges))
-    engine.step("ledger/affordable", cap_epsilon=policy.cap.epsilon, cap_delta=policy.cap.delta)
+    engine.step("ledger/affordable", **policy.limits)
     engine.step("ledger/candidate_groups")
     groups = {row["cohort"]: row for row in engine.fetch("candidate_groups").to_pylist()}
     charged = run.request.groups_in_the_log
@@ -92,11 +93,7 @@ def _decide(engine: DuckDBEngine, run: LogRun, head: Head, now: datetime) -> Res
         for group in together:
             _require_size(engine, run, entries, group, groups.get(group), asked, policy, now)
     terms = {
-        group: Terms(
-            epsilon_nano=charge.epsilon,
-            delta_atto=charge.delta,
-            members=groups[group]["n_affordable"] if group in charged else None,
-        )
+        group: charge.terms(groups[group]["n_affordable"] if group in charged else None)
         for group, charge in charges.items()
     }
     return Reserved(
@@ -111,13 +108,7 @@ def _decide(engine: DuckDBEngine, run: LogRun, head: Head, now: datetime) -> Res
 
 
 def _price_table(charges: dict[str, Charge]) -> pa.Table:
-    return pa.table(
-        {
-            "cohort": list(charges),
-            "epsilon": pa.array([charge.epsilon for charge in charges.values()], pa.int64()),
-            "delta": pa.array([charge.delta for charge in charges.values()], pa.int64()),
-        }
-    )
+    return pa.table({"cohort": list(charges), **columns_of(list(charges.values()))})
 
 
 def _require_size(
@@ -143,13 +134,13 @@ def _require_size(
     charges = history(engine, run.home, entries, found["poorest"])
     inside = [spent for spent in charges if spent.at >= policy.window_start(now)]
     spent = total(inside)
-    remaining = Charge(policy.cap.epsilon - spent.epsilon, policy.cap.delta - spent.delta)
+    limit = policy.limit(has_gaussian=asked.rho + spent.rho > 0)
     when = first_fit(charges, asked, policy, now)
     fits = str(Epoch.containing(run.epoch.kind, when)) if when else "never"
     raise BudgetRefused(
-        f"{who} has fewer than {least} people who can afford the release. Cap {policy.cap}; the "
+        f"{who} has fewer than {least} people who can afford the release. Cap {limit}; the "
         f"least charged of the others has spent {spent}; asked {asked}; remaining "
-        f"{remaining.as_left}. First epoch in which it fits: {fits}. Nobody was charged."
+        f"{limit.less(spent).as_left}. First epoch in which it fits: {fits}. Nobody was charged."
     )
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tasks.budget.policy import Charge, Policy
+from tasks.budget.policy import Policy
 from tasks.ledger.chain import running_dates
+from tasks.ledger.charges import Charge
 from tasks.ledger.ledger import LedgerCorrupt
 from tasks.ledger.payloads import Reserved
 from tasks.ledger.rules import Entry, Kind, live_reservations
@@ -44,23 +45,29 @@ def put_sums(engine: Engine, home: Home, counted: Sequence[tuple[Entry, str]]) -
     """Fill `spending` with the sums of these charges: groups of reservations."""
     put_participation(engine, home, [entry for entry, _ in counted])
     charges = [
-        (entry.said(Reserved).participation, group, charge.epsilon, charge.delta)
+        (entry.said(Reserved).participation, group, charge)
         for entry, group in counted
         for charge in [charge_of(entry, group)]
     ]
-    files, groups, epsilons, deltas = zip(*charges, strict=True) if charges else ((), (), (), ())
     engine.put(
         "charges",
         pa.table(
             {
-                "file": pa.array(files, pa.string()),
-                "cohort": pa.array(groups, pa.string()),
-                "epsilon": pa.array(epsilons, pa.int64()),
-                "delta": pa.array(deltas, pa.int64()),
+                "file": pa.array([file for file, _, _ in charges], pa.string()),
+                "cohort": pa.array([group for _, group, _ in charges], pa.string()),
+                **columns_of([charge for _, _, charge in charges]),
             }
         ),
     )
     engine.step("ledger/spending")
+
+
+def columns_of(charges: Sequence[Charge]) -> dict[str, pa.Array]:
+    """Return charges as SQL reads them."""
+    return {
+        part: pa.array([getattr(charge, part) for charge in charges], pa.int64())
+        for part in ("epsilon", "delta", "rho")
+    }
 
 
 def dated_charges(entries: list[Entry]) -> list[tuple[Entry, str, datetime]]:
@@ -149,6 +156,6 @@ def first_fit(
     for moment in sorted(moment for moment in moments if moment >= now):
         # A charge leaves the window a moment after its last second in it.
         inside = [s for s in charges if s.at >= policy.window_start(moment + timedelta(seconds=1))]
-        if Charge.sum((total(inside), asked)).fits(policy.cap):
+        if policy.admits(Charge.sum((total(inside), asked))):
             return moment
     return None

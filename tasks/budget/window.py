@@ -106,12 +106,11 @@ def _require_affordable(
         put_sums(engine, release.home, counted)
         sealed = sealed_file(release.home, reserved.said(Reserved).participation)
         engine.read_sealed("sealed", [sealed])
-        cap = policy.cap
-        engine.step("ledger/overdrawn", cohort=group, cap_epsilon=cap.epsilon, cap_delta=cap.delta)
+        engine.step("ledger/overdrawn", cohort=group, **policy.limits)
         is_overdrawn = engine.fetch("overdrawn")["n_people"][0].as_py() > 0
     if is_overdrawn:
         raise BudgetRefused(
-            f"the cap was changed to {cap} after release {reserved.release_id} was reserved, and "
-            "its people would exceed it. Nothing was drawn; give the reservation back with "
+            f"the cap was changed to {policy} after release {reserved.release_id} was reserved, "
+            "and its people would exceed it. Nothing was drawn; give the reservation back with "
             f"`hybriddp ledger void {reserved.release_id}` and run the release again."
         )

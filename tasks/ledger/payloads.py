@@ -5,9 +5,9 @@ price. Fields that older versions did not write have the meaning that they had t
 out again when a row is spelt, because its hash covers what was written.
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Units = Annotated[int, Field(ge=0)]
 Count = Annotated[int, Field(ge=1)]
@@ -43,6 +43,17 @@ class Cap(Payload):
     window_days: Annotated[int, Field(ge=1, le=LONGEST_WINDOW)] | None
     # 0.1.0 did not limit them.
     max_refusals: Annotated[int, Field(ge=1, lt=2**31)] = MAX_REFUSALS
+    # What people with a Gaussian loss may lose of each kind; where none is stated, none fits.
+    gaussian_epsilon_nano: Units | None = None
+    gaussian_delta_atto: Units | None = None
+    gaussian_rho_pico: Units | None = None
+
+    @model_validator(mode="after")
+    def _state_all_parts_or_none(self) -> Self:
+        parts = (self.gaussian_epsilon_nano, self.gaussian_delta_atto, self.gaussian_rho_pico)
+        if len({part is None for part in parts}) > 1:
+            raise ValueError("a cap states all parts for Gaussian losses, or none")
+        return self
 
 
 class Terms(Payload):
@@ -51,6 +62,7 @@ class Terms(Payload):
     epsilon_nano: Units
     delta_atto: Units
     members: Units | None  # None: devices, which keep their own accounts
+    rho_pico: Units = 0  # before there were Gaussian draws that add up, nobody paid any
 
     @property
     def n_people(self) -> int:

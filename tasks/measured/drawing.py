@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hybriddp.accounting.event import Event, to_json
-from tasks.budget.policy import Charge
 from tasks.budget.window import may_start
+from tasks.ledger.charges import Charge
 from tasks.ledger.ledger import LedgerCorrupt, LedgerMoved
 from tasks.ledger.payloads import Drawn, DrawStarted
 from tasks.ledger.rules import Kind
@@ -101,7 +101,7 @@ def _require_unburnt(run: Release, group: str) -> None:
 
 
 def _require_reserved(run: Release, group: str, event: Event) -> None:
-    asked = Charge.of(event.budget)
+    asked = Charge.of(event.price)
     if not asked.fits(Charge.of_terms(run.reservation.groups[group])):
         raise BudgetRefused(
             f"the draw from {group} asks for {asked}, which was not reserved; nothing was drawn."

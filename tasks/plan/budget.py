@@ -7,7 +7,8 @@ from pathlib import Path
 
 from hybriddp.params import BlenderParams
 from tasks.budget.overview import runway
-from tasks.budget.policy import EPSILON_UNITS, Charge, Policy
+from tasks.budget.policy import Policy
+from tasks.ledger.charges import EPSILON_UNITS, Charge
 from tasks.products.head_list.parameters import prices_of
 from tasks.store.home import Home
 
@@ -71,8 +72,7 @@ def plan_budget(
     limit, window, spent = cap.policy.cap, cap.policy.window_days, cap.largest
     fits, left = _fits(limit, charges), None
     if spent is not None:
-        rest = Charge(limit.epsilon - spent.epsilon, limit.delta - spent.delta)
-        left = _fits(rest, charges)
+        left = _fits(limit.less(spent), charges)
     # What is spent comes back with a window; and who has nothing left is left out anyway.
     turns = left if left and window is None else fits
     refill = horizon_days if window is None else min(window, horizon_days)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from hybriddp.planning.planner import Prediction, Quantity
 from hybriddp.rounding import rounded_up
-from tasks.budget.policy import Charge
+from tasks.ledger.charges import Charge
 from tasks.plan.plan import Plan
 
 _ROLES = {"S": "find the list", "T": "measure it", "C": "report on it"}

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasks.budget.overview import runway
-from tasks.budget.policy import Charge
 from tasks.gates.quality import Verdict
+from tasks.ledger.charges import Charge
 from tasks.publish.publish import published_folder
 from tasks.publish.showing import in_drawing, in_markdown
 from tasks.release.run import LogRun, Release
@@ -90,7 +90,7 @@ def budget(run: LogRun, _: Any) -> Artifacts:
     yield Words(
         "budget-runway",
         "| group | people | each paid |\n|---|---|---|\n" + "\n".join(rows) + "\n\n"
-        f"Cap over {window}: {reach.policy.cap}. The most charged person has spent "
+        f"Cap over {window}: {reach.policy}. The most charged person has spent "
         f"{reach.largest}: {reach.fits_largest} more releases like this one fit them, "
         f"{reach.fits_newcomer} fit a newcomer.",
     )

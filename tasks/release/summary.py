@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasks.budget.policy import Charge
+from tasks.ledger.charges import Charge
 from tasks.products.registry import product_with
 from tasks.verify.manifest import Manifest
 

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hybriddp.errors import HybridDPError
+from hybriddp.errors import HybridDPError, InvalidParameter
 from hybriddp.params import Budget
-from tasks.budget.policy import Charge, Policy
+from tasks.budget.policy import Policy
+from tasks.ledger.charges import Charge
 from tasks.products.registry import product_with
 from tasks.verify.manifest import Manifest
 
@@ -30,9 +31,12 @@ def require_prices(manifest: Manifest, prices: Mapping[str, Budget]) -> None:
     charges = {group: Charge.of(price) for group, price in prices.items()}
     if promised != charges:
         raise VerificationFailed("the guarantees are not what the parameters cost.")
-    cap = Policy.stated(manifest.cap).cap
+    try:
+        policy = Policy.stated(manifest.cap)
+    except InvalidParameter:
+        raise VerificationFailed("the cap does not cover its own parts.") from None
     for together in product_with(manifest.parameters.strategy).people_of(charges):
-        if not Charge.sum(charges[group] for group in together).fits(cap):
+        if not policy.admits(Charge.sum(charges[group] for group in together)):
             raise VerificationFailed("the cap is below what a person pays for this release alone.")
 
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybriddp.rounding import rounded_down, rounded_up
-from tasks.budget.policy import DELTA_UNITS, EPSILON_UNITS, Charge, Policy
+from tasks.budget.policy import Policy
+from tasks.ledger.charges import DELTA_UNITS, EPSILON_UNITS, Charge
 from tasks.products.label import lifetime_promise, number_of
 
 numbers = st.fractions(min_value=-1000, max_value=10**9, max_denominator=10**19)

@@ -8,7 +8,8 @@ from pydantic import ValidationError
 
 import tasks.products.numbers.log
 from hybriddp.errors import InvalidParameter
-from tasks.budget.policy import EPSILON_UNITS, Policy, set_policy
+from tasks.budget.policy import Policy, set_policy
+from tasks.ledger.charges import EPSILON_UNITS
 from tasks.ledger.ledger import Ledger
 from tasks.log.raw.files import BadInput
 from tasks.products.mean import NUMBERS, SQUARES, SUMS

@@ -28,7 +28,8 @@ from hybriddp.planning.rehearsal import Stage
 from hybriddp.planning.setting import Setting
 from hybriddp.planning.suggestion import MOST_SPURIOUS, choose, error_per_mass, suggest
 from hybriddp.randomizers.laws import client_response
-from tasks.budget.policy import Charge, Policy, set_policy
+from tasks.budget.policy import Policy, set_policy
+from tasks.ledger.charges import Charge
 from tasks.ledger.ledger import Ledger
 from tasks.plan.budget import Cap, plan_budget
 from tasks.plan.page import as_markdown

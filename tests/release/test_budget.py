@@ -9,9 +9,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tasks.budget.accounts import account_of
-from tasks.budget.policy import DELTA_UNITS, EPSILON_UNITS, Charge, Policy, set_policy
+from tasks.budget.policy import Policy, set_policy
 from tasks.budget.reserve import void_reservation
 from tasks.budget.spending import put_spending
+from tasks.ledger.charges import DELTA_UNITS, EPSILON_UNITS, Charge
 from tasks.ledger.ledger import IllegalStep, Ledger, LedgerCorrupt
 from tasks.ledger.rules import Kind
 from tasks.log.engine import open_memory

@@ -5,7 +5,8 @@ from collections import Counter
 
 import pytest
 
-from tasks.budget.policy import Charge, Policy, set_policy
+from tasks.budget.policy import Policy, set_policy
+from tasks.ledger.charges import Charge
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.rules import Kind
 from tasks.store.home import Home

@@ -10,7 +10,7 @@ import tasks.products.histograms.draws
 import tasks.publish.publish
 from hybriddp.zealous.item_kinds import ITEM_KINDS
 from hybriddp.zealous.mechanism import ZealousMechanism
-from tasks.budget.policy import Charge
+from tasks.ledger.charges import Charge
 from tasks.ledger.ledger import Ledger, LedgerCorrupt
 from tasks.ledger.rules import Kind
 from tasks.log.engine import DuckDBEngine

@@ -9,7 +9,8 @@ import pytest
 
 import tasks.log.engine
 from tasks.budget.overview import public_export
-from tasks.budget.policy import DELTA_UNITS, EPSILON_UNITS, Charge, Policy, set_policy
+from tasks.budget.policy import Policy, set_policy
+from tasks.ledger.charges import DELTA_UNITS, EPSILON_UNITS, Charge
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.rules import Kind
 from tasks.log.failures import EngineFailed

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tasks.budget.policy import DELTA_UNITS, EPSILON_UNITS
+from tasks.ledger.charges import DELTA_UNITS, EPSILON_UNITS
 from tasks.products.head_list import CLIENTS, HEAD_LIST, HEADLIST, HISTOGRAM
 from tasks.products.head_list.parameters import HeadListParameters
 from tasks.products.label import lifetime_promise, limits_of_the_promise, number_of

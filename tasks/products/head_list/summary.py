@@ -1,6 +1,6 @@
 """What a terminal shows of a head list."""
 
-from tasks.budget.policy import Charge
+from tasks.ledger.charges import Charge
 from tasks.products.head_list import CLIENTS, HEADLIST, HISTOGRAM
 from tasks.release.summary import Grid, Published, Summary, blocked_words
 

@@ -1,7 +1,7 @@
 """The privacy label of a release of histograms, in plain words, made from its manifest alone."""
 
 from hybriddp.zealous.events import PROBABILISTIC
-from tasks.budget.policy import DELTA_UNITS, EPSILON_UNITS, Charge
+from tasks.ledger.charges import DELTA_UNITS, EPSILON_UNITS, Charge
 from tasks.products.histograms.parameters import Kind, ZealousParameters
 from tasks.products.label import lifetime_promise, limits_of_the_promise, number_of
 from tasks.products.label_people import epoch_promise, membership_limits

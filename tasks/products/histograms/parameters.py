@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from hybriddp.params import Budget
-from tasks.budget.policy import DELTA_UNITS, EPSILON_UNITS
+from tasks.ledger.charges import DELTA_UNITS, EPSILON_UNITS
 from tasks.products.parameters import MeasurementParameters, Short
 from tasks.verify.form import fitting, whole
 

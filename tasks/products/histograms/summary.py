@@ -1,7 +1,7 @@
 """What a terminal shows of histograms."""
 
 from hybriddp.zealous.item_kinds import ITEM_COLUMNS
-from tasks.budget.policy import Charge
+from tasks.ledger.charges import Charge
 from tasks.products.histograms.estimation.tables import count_column
 from tasks.release.summary import Grid, Published, Summary, blocked_words
 

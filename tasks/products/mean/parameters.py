@@ -8,7 +8,7 @@ from hybriddp.mean.clients import GAUSSIAN
 from hybriddp.mean.design import MeanDesign
 from hybriddp.params import Budget
 from hybriddp.randomizers.numbers.grid import ValueGrid
-from tasks.budget.policy import EPSILON_UNITS
+from tasks.ledger.charges import EPSILON_UNITS
 from tasks.products.mean import NUMBERS, SQUARES, SUMS
 from tasks.products.numbers.parameters import NumbersParameters, PerPerson
 from tasks.products.parameters import Column, Exact

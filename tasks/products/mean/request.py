@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from hybriddp.mean.clients import GAUSSIAN
 from hybriddp.mean.estimate import ESTIMATED, KNOWN, PRIVACY
 from hybriddp.params import MAX_EPSILON, Budget, exact
-from tasks.budget.policy import EPSILON_UNITS
+from tasks.ledger.charges import EPSILON_UNITS
 from tasks.products.mean import MEAN, NUMBERS, SQUARES, SUMS
 from tasks.products.mean.parameters import MeanParameters, Noise, Report, Weight
 from tasks.products.numbers.parameters import PerPerson

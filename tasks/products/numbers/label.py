@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tasks.budget.policy import DELTA_UNITS, EPSILON_UNITS, Charge
+from tasks.ledger.charges import DELTA_UNITS, EPSILON_UNITS, Charge
 from tasks.products.label import number_of
 from tasks.products.label_people import membership_limits
 from tasks.products.numbers.parameters import NumbersParameters

@@ -13,7 +13,8 @@ from hybriddp.accounting.event import from_json
 from hybriddp.params import Budget
 from hybriddp.zealous.events import INDISTINGUISHABLE
 from hybriddp.zealous.mechanism import ZealousMechanism
-from tasks.budget.policy import DELTA_UNITS, EPSILON_UNITS, Charge, Policy, set_policy
+from tasks.budget.policy import Policy, set_policy
+from tasks.ledger.charges import DELTA_UNITS, EPSILON_UNITS, Charge
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.rules import Kind
 from tasks.measured.stored import load_measurement

@@ -14,8 +14,8 @@ from hybriddp.device.package import (
     signed_bytes,
 )
 from hybriddp.errors import HybridDPError
-from tasks.budget.policy import DELTA_UNITS, EPSILON_UNITS
 from tasks.budget.policy_change import promised_policy
+from tasks.ledger.charges import DELTA_UNITS, EPSILON_UNITS
 from tasks.ledger.ledger import LedgerCorrupt
 from tasks.ledger.rules import Entry, Kind
 from tasks.log.raw.files import BadInput

@@ -11,7 +11,7 @@ from hybriddp.rounding import rounded_up
 from hybriddp.zealous.item_kinds import ITEM_COLUMNS
 from hybriddp.zealous.margin import noise_margin
 from hybriddp.zealous.mechanism import ZealousMechanism
-from tasks.budget.policy import DELTA_UNITS, EPSILON_UNITS
+from tasks.ledger.charges import DELTA_UNITS, EPSILON_UNITS
 from tasks.ledger.payloads import Terms
 from tasks.products.files import files_of
 from tasks.products.histograms.parameters import ZealousParameters

@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from hybriddp.blender.finding import HeadListMechanism
-from tasks.budget.policy import Charge, Policy, current_policy, set_policy
+from tasks.budget.policy import Policy, current_policy, set_policy
 from tasks.budget.reserve import void_reservation
+from tasks.ledger.charges import Charge
 from tasks.ledger.check import check_ledger
 from tasks.ledger.ledger import IllegalStep, Ledger, LedgerCorrupt
 from tasks.ledger.rules import Kind, live_reservations

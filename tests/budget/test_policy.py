@@ -9,15 +9,9 @@ from hypothesis import strategies as st
 
 from hybriddp.errors import InvalidParameter
 from hybriddp.params import Budget
-from tasks.budget.policy import (
-    DELTA_UNITS,
-    EPSILON_UNITS,
-    Charge,
-    Policy,
-    current_policy,
-    set_policy,
-)
+from tasks.budget.policy import Policy, current_policy, set_policy
 from tasks.budget.spending import Spent, first_fit, total
+from tasks.ledger.charges import DELTA_UNITS, EPSILON_UNITS, Charge
 from tasks.ledger.ledger import Ledger, LedgerMoved
 
 NOW = datetime(2026, 11, 10, tzinfo=UTC)
