@@ -41,3 +41,12 @@ class NamedCounts:
 
     is_named: BoolArray  # one for each occurring record
     noisy_counts: IntArray  # one for each named record, in their order
+
+    @classmethod
+    def above(cls, threshold: int, noisy: IntArray) -> "NamedCounts":
+        """Name what is strictly above a threshold.
+
+        Privacy claim: none; a mechanism's `draw` says what its noise promises.
+        """
+        is_named = noisy > threshold
+        return cls(is_named, noisy[is_named])

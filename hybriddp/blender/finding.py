@@ -101,9 +101,7 @@ class HeadListMechanism:
             "a smaller one",
             "pass only the records that occur: naming others would need a known domain",
         )
-        noisy = add_noise(counts)
-        is_named = noisy > self.threshold
-        return NamedCounts(is_named, noisy[is_named])
+        return NamedCounts.above(self.threshold, add_noise(counts))
 
 
 def _noise(budget: Budget, records_per_user: int) -> DiscreteLaplace:

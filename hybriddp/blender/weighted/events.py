@@ -18,7 +18,7 @@ from hybriddp.blender.weighted.weights import (
     weights_up_to,
 )
 from hybriddp.errors import require, require_count
-from hybriddp.noise.dominated import LEAST_CHANCE, LEAST_VARIANCE, SPREAD, UPWARDS, delta_of, rho_of
+from hybriddp.noise.dominated import LEAST_CHANCE, UPWARDS, delta_of, rho_of
 from hybriddp.noise.gaussian import DiscreteGaussian
 from hybriddp.params import Budget
 
@@ -161,15 +161,9 @@ def joint_delta(
     share, it is 1 - n + n delta(epsilon + ln(n'/n), rho) (docs/proofs/weighted_list.md).
     """
     shared, none_named = _worst_people(most_records, units, scale, threshold)
-    variance = Fraction(scale) ** 2
-    require(
-        variance >= LEAST_VARIANCE,
-        f"noise on a vector must have a squared scale of at least {LEAST_VARIANCE}",
-        f"{float(variance):.6g}",
-        "use a finer grid",
-    )
     squared = shared[:, None] + shared[None, :]
-    rho = squared / float(2 * (variance - SPREAD)) * UPWARDS + float(rho_of_measuring) * UPWARDS
+    of_a_unit = float(rho_of(DiscreteGaussian(scale), 1))
+    rho = (squared * of_a_unit + float(rho_of_measuring)) * UPWARDS
     n, other = none_named[:, None], none_named[None, :]
     delta = -np.expm1(n) + np.exp(n) * delta_of(float(epsilon) + other - n, rho)
     return float(min(1.0, delta.max() * UPWARDS))

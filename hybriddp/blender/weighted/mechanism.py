@@ -102,9 +102,7 @@ class WeightedFinding:
             "a smaller one",
             "pass only the records that somebody gave weight",
         )
-        noisy = add_noise(weights)
-        is_named = noisy > self.threshold
-        return NamedCounts(is_named, noisy[is_named])
+        return NamedCounts.above(self.threshold, add_noise(weights))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """What decides the measurements of a head list, exactly, and what its groups pay for them."""
 
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from hybriddp.params import BlenderParams, Budget
 from hybriddp.randomizers.laws import client_budget
@@ -35,22 +35,27 @@ class HeadListParameters(MeasurementParameters):
     @cached_property
     def params(self) -> BlenderParams:
         """The parameters of the mechanisms, as the library knows them."""
-        return BlenderParams(
-            self.epsilon,
-            self.delta,
-            strategy=self.strategy,
-            max_head_size=self.max_head_size,
-            headlist_user_fraction=self.headlist_user_fraction,
-            query_budget_fraction=self.query_budget_fraction,
-            max_records_optin=self.max_records_optin,
-            max_records_client=self.max_records_client,
-            client_report=self.client_report,
-        )
+        return params_asked(self)
 
     @property
     def is_simulated(self) -> bool:
         """Whether the curator ran the clients' program for them."""
         return self.clients == "simulate"
+
+
+def params_asked(asked: Any) -> BlenderParams:
+    """Return what a form or a release asks of the mechanisms; both call it the same."""
+    return BlenderParams(
+        asked.epsilon,
+        asked.delta,
+        strategy=asked.strategy,
+        max_head_size=asked.max_head_size,
+        headlist_user_fraction=asked.headlist_user_fraction,
+        query_budget_fraction=asked.query_budget_fraction,
+        max_records_optin=asked.max_records_optin,
+        max_records_client=asked.max_records_client,
+        client_report=asked.client_report,
+    )
 
 
 def groups_of(params: BlenderParams) -> tuple[str, ...]:

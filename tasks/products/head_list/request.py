@@ -22,6 +22,7 @@ from tasks.products.head_list.parameters import (
     Clients,
     HeadListParameters,
     MechanismVersion,
+    params_asked,
     prices_of,
 )
 from tasks.products.request import Form, SearchRequest, Share, picked
@@ -124,17 +125,7 @@ class ReleaseRequest(SearchRequest, PublishSettings):
 
     def params(self) -> BlenderParams:
         """Return the exact parameters of the mechanisms."""
-        return BlenderParams(
-            self.epsilon,
-            self.delta,
-            strategy=self.strategy,
-            max_head_size=self.max_head_size,
-            headlist_user_fraction=self.headlist_user_fraction,
-            query_budget_fraction=self.query_budget_fraction,
-            max_records_optin=self.max_records_optin,
-            max_records_client=self.max_records_client,
-            client_report=self.client_report,
-        )
+        return params_asked(self)
 
     def parameters(self) -> HeadListParameters:
         """Return everything that decides what is measured, exactly."""
