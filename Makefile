@@ -35,7 +35,7 @@ USERS ?= 200000
 
 release: $(STAMP) $(DEMO_LOG)
 	$(BIN)/hybriddp keys init
-	$(BIN)/hybriddp release --log $(DEMO_LOG) --epoch $(LAST_WEEK)
+	$(BIN)/hybriddp release --log $(DEMO_LOG) --epoch $(LAST_WEEK) --records-per-user 10
 
 $(DEMO_LOG): | $(STAMP)
 	@mkdir -p $(@D)

@@ -11,7 +11,7 @@ import numpy as np
 
 from hybriddp.params import BlenderParams
 from hybriddp.planning.populations import study_rng
-from hybriddp.planning.rehearsal import Stage
+from hybriddp.planning.rehearsals.counted import Stage
 from hybriddp.planning.setting import Setting
 from hybriddp.randomizers.subset import SubsetResponse
 from tasks.plan.prior import from_profile

@@ -4,55 +4,15 @@ Standard library only: the client on a device reads its parameters with this mod
 """
 
 import math
-import re
-import reprlib
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
-from numbers import Rational
 
-from hybriddp.errors import InvalidParameter, require, require_count, require_one_of
-
-Number = int | float | str | Decimal | Fraction
+from hybriddp.errors import require, require_count, require_one_of
+from hybriddp.exact import Number, exact, shown
 
 # Above this an epsilon says nothing: e^50 times more likely is a disclosure.
 MAX_EPSILON = 50
 _SHOWN_DIGITS = 40
-# Longer or larger numbers are nobody's parameter.
-_MAX_DIGITS, _MAX_EXPONENT = 4_000, 1_000
-
-
-def exact(value: Number, name: str) -> Fraction:
-    """Return the number that was written, as a fraction.
-
-    A float counts as the decimal it prints as: 0.1 is one tenth, so that ten charges of 0.1
-    fill a cap of 1 exactly.
-    """
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        if isinstance(value, Rational):
-            # A numpy integer would stay one inside the fraction, and overflow there.
-            return Fraction(int(value.numerator), int(value.denominator))
-        written = str(value)
-        # 1e999999999 is nine letters, and a number that fills the memory.
-        exponent = re.search(r"[eE]([-+]?[0-9_]+)$", written.strip())
-        if len(written) > _MAX_DIGITS or (exponent and abs(int(exponent[1])) > _MAX_EXPONENT):
-            raise ValueError
-        return Fraction(written)
-    except (ValueError, TypeError, ZeroDivisionError):
-        raise InvalidParameter(
-            f"{name} must be a finite number, got {reprlib.repr(value)}; write it like 4, 0.5 or "
-            "1e-5."
-        ) from None
-
-
-def shown(number: Fraction) -> float | str:
-    """Return a number as an error message prints it; a hostile file may hold one of any size."""
-    try:
-        return float(number)
-    except OverflowError:
-        return "a number beyond all floats"
 
 
 def _typed(value: object) -> str:
@@ -94,14 +54,34 @@ STRATEGIES = (PAPER, HIGH_UTILITY)
 TWO_STAGE, TWO_STAGE_EXACT, ONE_STAGE = "two-stage", "two-stage-exact", "one-stage"
 CLIENT_REPORTS = (TWO_STAGE, TWO_STAGE_EXACT, ONE_STAGE)
 
-# What a strategy uses where nothing else is asked for: (f_O, m_O, kind of client report).
+# How S's list is found: counts with Laplace noise, or weights with Gaussian noise, after which the
+# same people measure it.
+LAPLACE, GAUSSIAN = "laplace", "gaussian"
+FINDINGS = (LAPLACE, GAUSSIAN)
+
+# What is used where nothing else is asked for: (f_O, m_O, kind of client report).
 _DEFAULTS = {
-    PAPER: (Fraction(95, 100), 1, TWO_STAGE),
-    HIGH_UTILITY: (Fraction(95, 100), 5, ONE_STAGE),
+    (PAPER, LAPLACE): (Fraction(95, 100), 1, TWO_STAGE),
+    (HIGH_UTILITY, LAPLACE): (Fraction(95, 100), 1, ONE_STAGE),
+    (HIGH_UTILITY, GAUSSIAN): (Fraction(1), 10, ONE_STAGE),
 }
 
 # More records of one person would add little and make the integers of the noisy counts large.
 MAX_RECORDS_OPTIN = 100
+# From so many different records a person on, Gaussian noise names more; with one, Laplace does.
+_SEVERAL = Fraction(3, 2)
+
+
+def usual_finding(strategy: str, records_per_user: Number) -> tuple[str, int]:
+    """Return the kind of noise and m_O for people with about so many different records.
+
+    What people have is stated from public knowledge, never read from the log. Some have more than
+    others, so m_O is twice that (docs/utility.md has what was measured).
+    """
+    records = exact(records_per_user, "records_per_user")
+    if strategy == PAPER or records < _SEVERAL:
+        return LAPLACE, 1
+    return GAUSSIAN, min(math.ceil(2 * records), MAX_RECORDS_OPTIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +89,9 @@ class BlenderParams:
     """The parameters of one BLENDER release.
 
     Strategy `paper` is JPC19 figure 2; `high-utility` keeps the noisy counts of those who find
-    the list, weighs several records of a person, and lets clients report in one stage.
+    the list, weighs several records of a person, and lets clients report in one stage. With
+    Gaussian `finding`, everybody who opted in finds the list with up to m_O different records, and
+    then measures it with all of theirs.
 
     Paper symbols: epsilon, delta; M = max_head_size; f_O = headlist_user_fraction;
     f_C = query_budget_fraction; m_O = max_records_optin; m_C = max_records_client.
@@ -117,6 +99,7 @@ class BlenderParams:
 
     budget: Budget
     strategy: str
+    finding: str
     max_head_size: int
     headlist_user_fraction: Fraction
     query_budget_fraction: Fraction
@@ -130,6 +113,7 @@ class BlenderParams:
         delta: Number = Fraction(1, 100_000),
         *,
         strategy: str = PAPER,
+        finding: str = LAPLACE,
         max_head_size: int = 50,
         headlist_user_fraction: Number | None = None,
         query_budget_fraction: Number = Fraction(85, 100),
@@ -138,11 +122,19 @@ class BlenderParams:
         client_report: str | None = None,
     ) -> None:
         require_one_of(strategy, "strategy", STRATEGIES)
-        usual_fraction, usual_records, usual_report = _DEFAULTS[strategy]
+        require_one_of(finding, "finding", FINDINGS)
+        require(
+            (strategy, finding) in _DEFAULTS,
+            f"finding must be {LAPLACE} in strategy `{strategy}`",
+            finding,
+            f"strategy `{HIGH_UTILITY}` has both",
+        )
+        usual_fraction, usual_records, usual_report = _DEFAULTS[strategy, finding]
         fraction = usual_fraction if headlist_user_fraction is None else headlist_user_fraction
         records = usual_records if max_records_optin is None else max_records_optin
         object.__setattr__(self, "budget", Budget(epsilon, delta))
         object.__setattr__(self, "strategy", strategy)
+        object.__setattr__(self, "finding", finding)
         object.__setattr__(self, "client_report", client_report or usual_report)
         for name, share in (
             ("headlist_user_fraction", fraction),
@@ -206,6 +198,12 @@ class BlenderParams:
             "some opt-in users must find the list; with 1 nobody measures it apart from them",
         )
         require(
+            self.finding == LAPLACE or self.headlist_user_fraction == 1,
+            "headlist_user_fraction must be 1 with Gaussian finding",
+            shown(self.headlist_user_fraction),
+            "everybody who opted in finds the list and measures it; leave it out",
+        )
+        require(
             self.max_records_optin <= MAX_RECORDS_OPTIN,
             f"max_records_optin must be at most {MAX_RECORDS_OPTIN}",
             self.max_records_optin,
@@ -217,6 +215,11 @@ class BlenderParams:
             self.max_records_client,
             "one report with the whole budget tells more than several with parts of it",
         )
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether opt-in users weigh records with Gaussian noise, and measure what they find."""
+        return self.finding == GAUSSIAN
 
     @property
     def has_histogram(self) -> bool:

@@ -65,6 +65,15 @@ class HeadListMechanism:
         """What the ledger records for one draw."""
         return HeadListDraw(self.budget, self.noise.scale, self.threshold, self.records_per_user)
 
+    @property
+    def people_needed(self) -> float:
+        """How many people's noisy worth a record needs to be named."""
+        return (self.threshold + 1) / self.records_per_user
+
+    def given(self, _records_per_user: float) -> tuple[int, int]:
+        """Return on how many records a user's units lie at best, and how many on each."""
+        return 1, self.records_per_user
+
     def release_probability(self, counts: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Return P(count + Y > threshold), exactly."""
         return self.noise.tail(self.threshold + 1 - np.asarray(counts))

@@ -1,7 +1,8 @@
 """Which mechanisms find a list and measure it: one choice for releases, simulations and plans.
 
 With strategy `paper` S names records, and T counts people on them. With `high-utility` S's noisy
-counts are kept, everybody has m units, and T counts on the clients' own cells.
+counts are kept, everybody has m units, and T counts on the clients' own cells. With Gaussian
+finding everybody who opted in is in S, gives weights to records, and then measures what was named.
 """
 
 from functools import lru_cache
@@ -13,24 +14,41 @@ from hybriddp.arrays import IntArray
 from hybriddp.blender.finding import HeadListMechanism
 from hybriddp.blender.headlist import HeadList
 from hybriddp.blender.optin import HistogramMechanism, count_listed_records
+from hybriddp.blender.weighted.mechanism import (
+    ShareMeasuring,
+    WeightedFinding,
+    WeightedListMechanism,
+)
 from hybriddp.params import PAPER, BlenderParams
+
+Finding = HeadListMechanism | WeightedFinding
+Measuring = HistogramMechanism | ShareMeasuring
+
+
+def weighted_mechanism(params: BlenderParams) -> WeightedListMechanism:
+    """Return how everybody who opted in finds and measures with Gaussian noise."""
+    return WeightedListMechanism.for_budget(params.budget, params.max_records_optin)
 
 
 @lru_cache(maxsize=64)
-def finding_mechanism(params: BlenderParams) -> HeadListMechanism:
+def finding_mechanism(params: BlenderParams) -> Finding:
     """Return how S finds the list."""
+    if params.is_weighted:
+        return weighted_mechanism(params).finding
     if params.strategy == PAPER:
         return HeadListMechanism.for_budget(params.budget)
     return HeadListMechanism.tight(params.budget, params.max_records_optin)
 
 
 @lru_cache(maxsize=64)
-def measuring_mechanism(params: BlenderParams) -> HistogramMechanism:
-    """Return how T counts.
+def measuring_mechanism(params: BlenderParams) -> Measuring:
+    """Return how T counts, or with Gaussian finding S itself.
 
     With m units on the clients' cells, and among them repeats, up to m: replacing a user moves the
     cells by at most 2 m and the repeats by at most m.
     """
+    if params.is_weighted:
+        return weighted_mechanism(params).measuring
     if params.strategy == PAPER:
         return HistogramMechanism.for_budget(params.budget)
     m = params.max_records_optin

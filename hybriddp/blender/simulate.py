@@ -19,8 +19,9 @@ from hybriddp.blender.estimation.pipeline import (
     estimate,
     strategy_of,
 )
-from hybriddp.blender.headlist import HeadList, count_records, one_record_each
+from hybriddp.blender.headlist import HeadList, RecordCounts, count_records, one_record_each
 from hybriddp.blender.mechanisms import finding_mechanism, measuring_mechanism, to_measure
+from hybriddp.blender.weighted.searches import Searches
 from hybriddp.errors import require
 from hybriddp.params import PAPER, BlenderParams
 
@@ -76,11 +77,13 @@ def simulate(
 
     Privacy claim: none; for studies and tests, whose data is synthetic.
     """
+    if params.is_weighted:
+        searches = Searches.of_units(query_ids, url_ids)
+        return simulate_searches(searches, is_optin, params, rng=rng, tamper=tamper)
     first_query, first_url = one_record_each(
         *(ids[:, 0] if np.ndim(ids) == 2 else ids for ids in (query_ids, url_ids))
     )
-    optin, clients = np.flatnonzero(is_optin), np.flatnonzero(~np.asarray(is_optin, np.bool_))
-    _check(first_query, np.asarray(is_optin), len(clients), params)
+    optin, clients = _groups(first_query.shape, is_optin, params)
     finders, measurers = _split(optin, params, rng)
     if params.strategy == PAPER:
         queries, urls = first_query[:, None], first_url[:, None]
@@ -88,29 +91,70 @@ def simulate(
         queries, urls = (_units(ids, params.max_records_optin) for ids in (query_ids, url_ids))
 
     occurring = count_records(queries[finders].reshape(-1), urls[finders].reshape(-1))
+    draws = _found(params, occurring, len(finders), len(measurers), rng)
+    strategy, is_paper = strategy_of(params), params.strategy == PAPER
+    if is_paper or len(measurers):
+        measured_on = draws.candidates if is_paper else strategy.choose(params, draws)
+        counts = to_measure(params, measured_on, queries[measurers], urls[measurers])
+        noisy = measuring_mechanism(params).simulate(counts, rng=rng)
+        draws = replace(draws, measured=noisy)
+    return _reported(params, draws, queries[clients, 0], urls[clients, 0], rng, tamper)
+
+
+def simulate_searches(
+    searches: Searches,
+    is_optin: BoolArray,
+    params: BlenderParams,
+    *,
+    rng: np.random.Generator,
+    tamper: Tamper | None = None,
+) -> SimulatedRelease:
+    """Run one release with Gaussian finding, of people with any number of records.
+
+    Privacy claim: none; for studies and tests, whose data is synthetic.
+    """
+    optin, clients = _groups(searches.n_records.shape, is_optin, params)
+    own = searches.of(optin)
+    weights = own.weights(params.max_records_optin, rng=rng)
+    draws = _found(params, weights, len(optin), 0, rng)
+    noisy = measuring_mechanism(params).simulate(own.shares(draws.candidates), rng=rng)
+    draws = replace(draws, measured=noisy)
+    return _reported(params, draws, *searches.of(clients).firsts(), rng, tamper)
+
+
+def _found(
+    params: BlenderParams,
+    occurring: RecordCounts,
+    n_finders: int,
+    n_measurers: int,
+    rng: np.random.Generator,
+) -> Draws:
     named = finding_mechanism(params).simulate(occurring.counts, rng=rng)
     candidates = HeadList.from_records(
         occurring.query_ids[named.is_named], occurring.url_ids[named.is_named]
     )
-    strategy, is_paper = strategy_of(params), params.strategy == PAPER
-    noisy_counts = None if is_paper else named.noisy_counts
-    draws = Draws(candidates, noisy_counts, len(finders), None, len(measurers), None)
+    noisy_counts = None if params.strategy == PAPER else named.noisy_counts
+    return Draws(candidates, noisy_counts, n_finders, None, n_measurers, None)
 
-    if is_paper or len(measurers):
-        measured_on = candidates if is_paper else strategy.choose(params, draws)
-        counts = to_measure(params, measured_on, queries[measurers], urls[measurers])
-        noisy = measuring_mechanism(params).simulate(counts, rng=rng)
-        draws = replace(draws, measured=noisy)
 
-    head_list = strategy.choose(params, draws)
+def _reported(
+    params: BlenderParams,
+    draws: Draws,
+    query_ids: IntArray,
+    url_ids: IntArray,
+    rng: np.random.Generator,
+    tamper: Tamper | None,
+) -> SimulatedRelease:
+    """Let clients with these records report, and estimate."""
+    head_list = strategy_of(params).choose(params, draws)
     channel = client_mechanism(head_list, params)
-    cells = head_list.cells_of(queries[clients, 0], urls[clients, 0])
+    cells = head_list.cells_of(query_ids, url_ids)
     reports = count_reports(channel, channel.simulate(cells, rng=rng))
     if tamper is not None:
         reports = tamper(head_list, reports)
     draws = replace(draws, reports=reports)
     estimates = estimate(params, draws)
-    sizes = len(finders), len(measurers), len(clients)
+    sizes = draws.n_finders, draws.n_measurers, len(query_ids)
     check = check_groups(params, draws, estimates)
     return SimulatedRelease(head_list, *levels_of(params, draws, estimates), *sizes, check)
 
@@ -164,17 +208,22 @@ def _split(
     return shuffled[:n_finders], shuffled[n_finders:]
 
 
-def _check(query_ids: IntArray, is_optin: BoolArray, n_clients: int, params: BlenderParams) -> None:
+def _groups(
+    shape: tuple[int, ...], is_optin: BoolArray, params: BlenderParams
+) -> tuple[IntArray, IntArray]:
+    """Return who opted in and who is a client."""
+    is_optin = np.asarray(is_optin, np.bool_)
+    clients = np.flatnonzero(~is_optin)
     require(
-        is_optin.shape == query_ids.shape,
+        is_optin.shape == shape,
         "query_ids, url_ids and is_optin must be vectors of one length",
-        f"shapes {query_ids.shape}, {query_ids.shape} and {is_optin.shape}",
+        f"shapes {shape}, {shape} and {is_optin.shape}",
         "give one record and one group for each user",
     )
     require(
-        n_clients >= 1,
+        len(clients) >= 1,
         "there must be at least 1 client",
-        n_clients,
+        len(clients),
         "both strategies blend two groups; leave some users out of is_optin",
     )
     require(
@@ -183,3 +232,4 @@ def _check(query_ids: IntArray, is_optin: BoolArray, n_clients: int, params: Ble
         params.max_records_client,
         "the arrays hold one record for each user",
     )
+    return np.flatnonzero(is_optin), clients

@@ -10,7 +10,8 @@ from fractions import Fraction
 from typing import Any
 
 from hybriddp.errors import require
-from hybriddp.params import Budget, Number, exact, shown
+from hybriddp.exact import Number, exact, shown
+from hybriddp.params import Budget
 
 # What a package asks of the devices of people whose searches the curator has already.
 OPTED_IN_PEOPLE = "stay silent"

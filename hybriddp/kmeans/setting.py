@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from hybriddp.errors import require, require_count, require_one_of
+from hybriddp.exact import exact
 from hybriddp.kmeans.noise import response_law
-from hybriddp.params import Budget, exact
+from hybriddp.params import Budget
 
 # Which neighbours the curator's noise protects: MEAN20's scale covers add/remove only.
 PRINTED, REPLACE_ONE = "printed", "replace-one"

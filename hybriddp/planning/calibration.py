@@ -10,7 +10,7 @@ import numpy as np
 
 from hybriddp.planning.populations import study_rng
 from hybriddp.planning.prior import Prior, tail_slope
-from hybriddp.planning.rehearsal import Stage
+from hybriddp.planning.rehearsals.weighted import stage_of
 from hybriddp.planning.setting import Setting
 
 # Slopes that are considered: logs of searches lie well inside.
@@ -39,7 +39,7 @@ def prior_of_release(
 
     def found(slope: float) -> tuple[Prior, float]:
         prior = Prior.of_list(name, query_probabilities, url_shares, slope=slope)
-        rng, stage = study_rng(seed), Stage(prior, setting)
+        rng, stage = study_rng(seed), stage_of(prior, setting)
         return prior, float(np.mean([stage.count_found(rng=rng) for _ in range(_N_REPLICATES)]))
 
     own = min(max(tail_slope(query_probabilities), _LEAST_SLOPE), _LARGEST_SLOPE)

@@ -7,7 +7,6 @@ import numpy.typing as npt
 from scipy import stats
 
 from hybriddp.arrays import FloatArray
-from hybriddp.noise.laplace import DiscreteLaplace
 
 # Below half a record, most releases would name none.
 LEAST_RECORDS = 0.5
@@ -17,11 +16,19 @@ _N_LIKELIEST = 2_000
 _REACH = 40
 
 
+class Noise(Protocol):
+    """What is added to a count."""
+
+    @property
+    def scale(self) -> float:
+        """How far it reaches."""
+
+
 class Naming(Protocol):
     """A mechanism that names what has a noisy count above a threshold."""
 
     @property
-    def noise(self) -> DiscreteLaplace:
+    def noise(self) -> Noise:
         """The noise of a count."""
 
     @property

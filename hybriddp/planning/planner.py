@@ -14,7 +14,8 @@ from hybriddp.blender.metrics import evaluate
 from hybriddp.errors import require
 from hybriddp.planning.populations import study_rng
 from hybriddp.planning.prior import Prior
-from hybriddp.planning.rehearsal import Rehearsal, Stage
+from hybriddp.planning.rehearsals.counted import Rehearsal
+from hybriddp.planning.rehearsals.weighted import stage_of
 from hybriddp.planning.setting import Setting
 
 N_REPLICATES = 20
@@ -73,12 +74,11 @@ def predict(
 ) -> Prediction:
     """Rehearse a release some times; the same seed gives the same prediction."""
     require(n_replicates >= 2, "n_replicates must be >= 2", n_replicates, "20 is the default")
-    rng, stage = study_rng(seed), Stage(prior, setting)
+    rng, stage = study_rng(seed), stage_of(prior, setting)
     rows = [_measures(stage.rehearse(rng=rng), setting) for _ in range(n_replicates)]
-    mechanism = stage.mechanism
     return Prediction(
         setting,
-        (mechanism.threshold + 1) / mechanism.records_per_user,
+        stage.mechanism.people_needed,
         {name: _quantity(np.array([row[name] for row in rows])) for name in QUANTITIES},
     )
 

@@ -5,13 +5,11 @@ chosen here costs nobody anything: strategy, f_O, f_C, m and M.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
-from hybriddp.errors import InvalidParameter
-from hybriddp.params import HIGH_UTILITY, PAPER, STRATEGIES, TWO_STAGE, BlenderParams
+from hybriddp.params import HIGH_UTILITY, STRATEGIES, TWO_STAGE
+from hybriddp.planning.grid import grid_of, values_of, with_changes
 from hybriddp.planning.planner import Prediction, predict
 from hybriddp.planning.prior import Prior
 from hybriddp.planning.setting import Setting
@@ -25,16 +23,7 @@ MOST_SPURIOUS = 0.25
 _WORTH_A_CHANGE = 0.05
 N_REPLICATES = 10
 
-_FINDERS = {
-    PAPER: tuple(Fraction(n, 100) for n in (80, 90, 95, 98)),
-    HIGH_UTILITY: tuple(Fraction(n, 100) for n in (80, 90, 95, 100)),
-}
 _QUERY_BUDGETS = tuple(Fraction(n, 100) for n in (70, 85, 95))
-_RECORDS = (1, 5, 10)
-_FIELDS = (
-    "strategy", "max_head_size", "headlist_user_fraction", "query_budget_fraction",
-    "max_records_optin", "max_records_client", "client_report",
-)  # fmt: skip
 _SIZES = tuple(Fraction(n, 4) for n in (1, 2, 4, 8, 16))
 
 CRITERION = (
@@ -66,13 +55,13 @@ def suggest(
     def run(settings: Iterable[Setting]) -> list[Prediction]:
         return [predict(prior, s, seed=seed, n_replicates=n_replicates) for s in settings]
 
-    tried = run(_grid(asked, strategies))
+    tried = run(grid_of(asked, strategies))
     best = choose(tried, usual=tried[0])
     if best is None:
         return Suggestion(asked, (_nothing(asked, tried),), tuple(tried))
     if best.setting.params.client_report == TWO_STAGE:
         others = [f for f in _QUERY_BUDGETS if f != best.setting.params.query_budget_fraction]
-        tried += run(_with(best.setting, query_budget_fraction=f) for f in others)
+        tried += run(with_changes(best.setting, query_budget_fraction=f) for f in others)
         best = choose(tried, usual=best) or best
     lengths = _lengths(best, run)
     length = longest_clean(lengths)
@@ -112,28 +101,6 @@ def longest_clean(predictions: Sequence[Prediction]) -> Prediction | None:
     return max(clean, key=_size, default=None)
 
 
-def _grid(asked: Setting, strategies: Sequence[str]) -> list[Setting]:
-    """Return what was asked for, and other splits and strategies; without impossible groups."""
-    wanted = [asked]
-    # With one record a person, several draws of it say nothing more.
-    records = _RECORDS if asked.distinct_clicks > 1 else (1,)
-    records = tuple(sorted({*records, asked.params.max_records_optin}))
-    for strategy in strategies:
-        for fraction in _FINDERS[strategy]:
-            for m in records if strategy == HIGH_UTILITY else (1,):
-                with suppress(InvalidParameter):  # a group would be empty
-                    wanted.append(
-                        _with(
-                            asked,
-                            strategy=strategy,
-                            headlist_user_fraction=fraction,
-                            max_records_optin=m,
-                            client_report=None,
-                        )
-                    )
-    return list(dict.fromkeys(wanted))
-
-
 def _lengths(
     best: Prediction, run: Callable[[Iterable[Setting]], list[Prediction]]
 ) -> list[Prediction]:
@@ -143,7 +110,7 @@ def _lengths(
     for size in sorted({max(round(factor * own), 1) for factor in _SIZES} - {own}):
         if size > own and not _is_filled(max(predictions, key=_size)):
             break
-        predictions += run([_with(best.setting, max_head_size=size)])
+        predictions += run([with_changes(best.setting, max_head_size=size)])
     return predictions
 
 
@@ -153,16 +120,6 @@ def _size(prediction: Prediction) -> int:
 
 def _is_filled(prediction: Prediction) -> bool:
     return prediction["head_queries"].value >= LEAST_FILL * _size(prediction)
-
-
-def _values(setting: Setting) -> dict[str, Any]:
-    return {name: getattr(setting.params, name) for name in _FIELDS}
-
-
-def _with(setting: Setting, **changes: Any) -> Setting:
-    budget = setting.params.budget
-    params = BlenderParams(budget.epsilon, budget.delta, **_values(setting) | changes)
-    return replace(setting, params=params)
 
 
 def _nothing(asked: Setting, tried: Sequence[Prediction]) -> str:
@@ -186,6 +143,12 @@ def _why(best: Prediction, tried: Sequence[Prediction]) -> list[str]:
             f"`{rival.setting.params.strategy}` at its best: L1 {rival['l1_records'].value:.4f} on "
             f"{rival['covered_mass'].value:.1%}, {_ndcg(rival)}."
         )
+    if params.is_weighted:
+        reasons.append(
+            f"Gaussian noise, m {params.max_records_optin}: everybody who opted in finds the list "
+            f"with that many different records, and measures it."
+        )
+        return reasons
     reasons.append(
         f"f_O {float(params.headlist_user_fraction):g}: of {best.setting.n_optin:,} opt-in people, "
         f"{best.setting.n_finders:,} find the list and {best.setting.n_measurers:,} measure it"
@@ -214,7 +177,7 @@ def _beside(best: Prediction, tried: Sequence[Prediction], field: str, symbol: s
     others = {}
     for p in tried:
         value = getattr(p.setting.params, field)
-        if value != own and _values(p.setting) | {field: own} == _values(best.setting):
+        if value != own and values_of(p.setting) | {field: own} == values_of(best.setting):
             others[value] = p
     if not others:
         return "."

@@ -1,5 +1,5 @@
 -- Grain: one row for each record that a candidate contributes: exactly max_records_optin of an
--- opt-in person, the same row several times if they have fewer; at most max_records_client
+-- opt-in person (0: none), the same row several times if they have fewer; at most max_records_client
 -- different rows of a client. All are picked among their own usable rows from a keyed start.
 -- A person's own rows alone decide, so nobody else's data changes the choice.
 with usable as (

@@ -9,7 +9,7 @@ from typing import Any
 
 from hybriddp.accounting.price import Price
 from hybriddp.errors import require
-from hybriddp.params import Number, exact
+from hybriddp.exact import Number, exact
 from tasks.ledger.charges import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, Charge
 from tasks.ledger.ledger import Head, Ledger, LedgerMoved, Recheck
 from tasks.ledger.payloads import LONGEST_WINDOW, MAX_REFUSALS, Cap, PolicySet

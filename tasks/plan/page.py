@@ -51,6 +51,7 @@ def setting_table(plan: Plan) -> Table:
     """Return a header and rows: what each of the plan's settings is."""
     rows: list[tuple[str, Callable[[Prediction], str]]] = [
         ("strategy", lambda p: p.setting.params.strategy),
+        ("noise of finding", lambda p: p.setting.params.finding),
         ("queries at most (M)", lambda p: str(p.setting.params.max_head_size)),
         ("share who find it (f_O)", lambda p: _number(p, "headlist_user_fraction")),
         ("records a person (m)", lambda p: str(p.setting.params.max_records_optin)),

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from hybriddp.errors import InvalidParameter
-from hybriddp.params import STRATEGIES, BlenderParams, exact
+from hybriddp.exact import exact
+from hybriddp.params import STRATEGIES, BlenderParams, usual_finding
 from hybriddp.planning import suggestion as suggestions
 from hybriddp.planning.planner import Prediction, predict
 from hybriddp.planning.prior import Prior
@@ -79,23 +80,28 @@ def read_source(request: PlanRequest) -> PriorSource:
     """Return the public prior that was asked for."""
     if request.previous is not None:
         return from_published(request.previous, request.records_per_user)
-    return from_profile(request.log_profile or "aol-like")
+    return from_profile(request.log_profile or "aol-like", request.records_per_user)
 
 
 def build_setting(request: PlanRequest, source: PriorSource) -> Setting:
     """Put together what was asked for and what the source brings."""
     usual = source.params
     strategy = request.strategy or usual.strategy
-    own = strategy == usual.strategy  # another strategy has other defaults
+    is_same = strategy == usual.strategy
+    others = usual_finding(strategy, request.records_per_user)
+    finding = request.finding or (usual.finding if is_same else others[0])
+    own = is_same and finding == usual.finding  # another kind has other defaults
     params = BlenderParams(
         usual.budget.epsilon if request.epsilon is None else request.epsilon,
         usual.budget.delta if request.delta is None else request.delta,
         strategy=strategy,
+        finding=finding,
         max_head_size=request.max_head_size or usual.max_head_size,
         headlist_user_fraction=request.headlist_user_fraction
         or (usual.headlist_user_fraction if own else None),
         query_budget_fraction=request.query_budget_fraction or usual.query_budget_fraction,
-        max_records_optin=request.max_records_optin or (usual.max_records_optin if own else None),
+        max_records_optin=request.max_records_optin
+        or (usual.max_records_optin if own else others[1] if finding == others[0] else None),
         client_report=usual.client_report if own else None,
     )
     optin = request.optin_fraction
@@ -177,13 +183,16 @@ def _why_rotation(rotated: Prediction | None, budget: BudgetPlan) -> str:
 
 
 def _assumptions(request: PlanRequest, setting: Setting) -> tuple[str, ...]:
-    spread = (
-        "Everybody has one record."
-        if setting.distinct_clicks == 1
-        else f"Of a person's records two are the same click with probability "
-        f"1/{setting.distinct_clicks:g}, so with m = {setting.params.max_records_optin} a person's "
-        f"weight on a record has {setting.spread:.0%} of the variance of one record."
-    )
+    if setting.distinct_clicks == 1:
+        spread = "Everybody has one record."
+    elif setting.params.is_weighted:
+        spread = f"Everybody has {round(setting.distinct_clicks)} different records."
+    else:
+        spread = (
+            f"Of a person's records two are the same click with probability "
+            f"1/{setting.distinct_clicks:g}, so with m = {setting.params.max_records_optin} a "
+            f"person's weight on a record has {setting.spread:.0%} of the variance of one record."
+        )
     return (
         spread,
         "People search independently of each other and of their group; everybody who is asked "
@@ -199,6 +208,7 @@ def _as_json(prediction: Prediction | None) -> dict[str, Any] | None:
     setting, params = prediction.setting, prediction.setting.params
     return {
         "strategy": params.strategy,
+        "finding": params.finding,
         "epsilon": float(params.budget.epsilon),
         "delta": float(params.budget.delta),
         "max_head_size": params.max_head_size,

@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from hybriddp.errors import HybridDPError
-from hybriddp.params import HIGH_UTILITY, BlenderParams
+from hybriddp.params import HIGH_UTILITY, BlenderParams, usual_finding
 from hybriddp.planning.calibration import prior_of_release
 from hybriddp.planning.populations import study_rng
 from hybriddp.planning.prior import Prior, shares_of
@@ -47,8 +47,9 @@ class PriorSource:
     rotation: int
 
 
-def from_profile(kind: str) -> PriorSource:
+def from_profile(kind: str, records_per_user: float = 1.0) -> PriorSource:
     """Return a synthetic profile, with the usual parameters."""
+    finding, records = usual_finding(HIGH_UTILITY, records_per_user)
     population = POPULATIONS[kind](rng=study_rng(_PROFILE_SEED))
     return PriorSource(
         Prior.of_population(population),
@@ -57,7 +58,7 @@ def from_profile(kind: str) -> PriorSource:
             f"Searches are distributed as in the synthetic profile {kind}: the published head of "
             "that log, a power-law tail, and url shares that are made up.",
         ),
-        BlenderParams(strategy=HIGH_UTILITY),
+        BlenderParams(strategy=HIGH_UTILITY, finding=finding, max_records_optin=records),
         population.n_users,
         _USUAL_OPTIN,
         1,

@@ -28,6 +28,10 @@ class PlanRequest(Form):
     strategy: Literal["high-utility", "paper"] | None = Field(
         None, description="Ours, or BLENDER as published; both are tried for a suggestion."
     )
+    finding: Literal["laplace", "gaussian"] | None = Field(
+        None,
+        description="Noise of those who find the list; as before, or by records_per_user.",
+    )
     epsilon: float | None = Field(
         None,
         gt=0,
@@ -57,10 +61,12 @@ class PlanRequest(Form):
     max_records_optin: int | None = Field(
         None,
         ge=1,
-        description="Records of an opt-in person (m); as before, or 5, or 1 with paper.",
+        description="Records of an opt-in person (m); as before, or by records_per_user.",
     )
     records_per_user: float = Field(
-        1.0, ge=1, description="Different clicks of a person, on average; 1: one record a person."
+        1.0,
+        ge=1,
+        description="Different records of a person, on average; from 1.5 on noise is Gaussian.",
     )
     rotation: int | None = Field(
         None, ge=1, le=10_000, description="Each person serves every R-th epoch; as before, or 1."

@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from hybriddp.errors import InvalidParameter
-from hybriddp.params import exact
+from hybriddp.exact import exact
 from tasks.verify.form import exact_number, fields, fitting, named, scalar, short, whole
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from hybriddp.errors import require
 from tasks.studies.blender.checks import CHECK_STUDIES
 from tasks.studies.blender.figures import FIGURE_STUDIES
+from tasks.studies.blender.finding import FINDING_STUDY
 from tasks.studies.blender.questions import QUESTION_STUDIES
 from tasks.studies.means.catalogue import MEAN_STUDIES
 from tasks.studies.model import Study
@@ -17,6 +18,7 @@ STUDIES: Mapping[str, Study] = {
         *FIGURE_STUDIES,
         *QUESTION_STUDIES,
         *CHECK_STUDIES,
+        FINDING_STUDY,
         *ZEALOUS_STUDIES,
         *MEAN_STUDIES,
     )

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BeforeValidator
 
 from hybriddp.errors import InvalidParameter
-from hybriddp.params import exact
+from hybriddp.exact import exact
 from tasks.store.reading import is_text
 
 Form = Callable[[Any], bool]

@@ -3,10 +3,13 @@
 from decimal import Decimal
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from hybriddp import BlenderParams, Budget, HybridDPError, InvalidParameter
 from hybriddp.blender.finding import HeadListMechanism
+from hybriddp.blender.mechanisms import finding_mechanism
+from hybriddp.params import usual_finding
 from hybriddp.randomizers.laws import client_budget, client_response
 from hybriddp.randomizers.stages import TwoStageResponse
 from hybriddp.randomizers.subset import SubsetResponse
@@ -64,6 +67,13 @@ def test_invalid_parameters_say_rule_value_and_remedy(arguments, rule, value, re
         ({"client_report": "three-stage"}, "one of two-stage", "'three-stage'", "one of these"),
         ({"query_budget_fraction": 1}, "strictly between 0 and 1", "got 1.0", "noise only"),
         ({"delta": 0}, "delta must be above 0 for a head list", "got 0", "1e-5"),
+        ({"finding": "normal"}, "one of laplace, gaussian", "'normal'", "one of these"),
+        (
+            {"finding": "gaussian", "headlist_user_fraction": "0.95"},
+            "must be 1 with Gaussian",
+            "got 0.95",
+            "leave it out",
+        ),
     ],
 )
 def test_invalid_parameters_of_high_utility_say_rule_value_and_remedy(
@@ -77,14 +87,53 @@ def test_invalid_parameters_of_high_utility_say_rule_value_and_remedy(
     assert remedy in message
 
 
+def test_the_paper_finds_with_laplace_noise():
+    with pytest.raises(InvalidParameter, match="finding must be laplace in strategy `paper`"):
+        BlenderParams(strategy="paper", finding="gaussian")
+
+
+@pytest.mark.parametrize(
+    ("strategy", "records", "usual"),
+    [
+        ("high-utility", 1, ("laplace", 1)),
+        ("high-utility", 1.49, ("laplace", 1)),
+        ("high-utility", 1.5, ("gaussian", 3)),
+        ("high-utility", 6.3, ("gaussian", 13)),
+        ("high-utility", 900, ("gaussian", 100)),
+        ("paper", 20, ("laplace", 1)),
+    ],
+)
+def test_noise_and_records_follow_from_what_is_stated(strategy, records, usual):
+    assert usual_finding(strategy, records) == usual
+    finding, m = usual
+    BlenderParams(strategy=strategy, finding=finding, max_records_optin=m)
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", "0.5", "1", "1.5", "2", "4", "8"])
+@pytest.mark.parametrize("delta", ["1e-9", "1e-7", "1e-5", "1e-3"])
+def test_where_people_have_one_record_no_list_is_shorter_than_the_papers(epsilon, delta):
+    """The same noise and the same people, and a threshold that is never higher."""
+    finding, m = usual_finding("high-utility", 1)
+    ours, paper = (
+        finding_mechanism(BlenderParams(epsilon, delta, **kind))
+        for kind in ({"strategy": "high-utility", "finding": finding, "max_records_optin": m}, {})
+    )
+    assert ours.noise == paper.noise
+    assert ours.threshold <= paper.threshold
+    counts = np.arange(1, 2 * paper.threshold)
+    assert (ours.release_probability(counts) >= paper.release_probability(counts)).all()
+
+
 def test_defaults_of_high_utility_use_more_of_the_same_people():
     params, paper = BlenderParams(strategy="high-utility"), BlenderParams()
     assert params.budget == paper.budget
     assert (paper.strategy, paper.max_records_optin, paper.client_report) == (
         "paper", 1, "two-stage",
     )  # fmt: skip
-    assert (params.max_records_optin, params.client_report) == (5, "one-stage")
+    assert (params.max_records_optin, params.client_report) == (1, "one-stage")
     assert params.headlist_user_fraction == Fraction(95, 100)
+    weighted = BlenderParams(strategy="high-utility", finding="gaussian")
+    assert (weighted.headlist_user_fraction, weighted.has_histogram) == (1, False)
     asked = BlenderParams(strategy="high-utility", max_records_optin=1, client_report="two-stage")
     assert (asked.max_records_optin, asked.client_report) == (1, "two-stage")
 

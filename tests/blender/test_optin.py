@@ -12,7 +12,7 @@ import pytest
 
 from hybriddp.blender.estimation.paper import estimate_optin
 from hybriddp.blender.events import OptinHistogram
-from hybriddp.blender.evidence.combining import read_measured
+from hybriddp.blender.evidence.counted import read_measured
 from hybriddp.blender.headlist import HeadList
 from hybriddp.blender.mechanisms import count_units, measured_vector, measuring_mechanism
 from hybriddp.blender.optin import HistogramMechanism, count_listed_records

@@ -191,7 +191,7 @@ def test_cell_look_up_works_on_views_and_other_integer_types():
 
 
 def high_utility(**arguments) -> BlenderParams:
-    return BlenderParams(strategy="high-utility", **arguments)
+    return BlenderParams(strategy="high-utility", **{"max_records_optin": 5} | arguments)
 
 
 def units_of(rng, n_users=20_000, m=5, n_queries=30):

@@ -11,7 +11,8 @@ from pydantic import ValidationError
 from flows.console.settings import read_settings
 from hybriddp.device.package import CollectionPackage, canonical_json
 from hybriddp.errors import HybridDPError, InvalidParameter
-from hybriddp.params import BlenderParams, exact
+from hybriddp.exact import exact
+from hybriddp.params import BlenderParams
 from tasks.budget.policy import Policy
 from tasks.log.raw.files import BadInput
 from tasks.products.clusters.request import KMeansRequest

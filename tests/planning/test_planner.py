@@ -20,11 +20,11 @@ from hybriddp.device.package import canonical_json
 from hybriddp.errors import InvalidParameter
 from hybriddp.params import BlenderParams
 from hybriddp.planning.calibration import prior_of_release
-from hybriddp.planning.client_counts import draw_report_counts
 from hybriddp.planning.planner import QUANTITIES, predict
 from hybriddp.planning.populations import Population, study_rng
 from hybriddp.planning.prior import Prior, tail_slope
-from hybriddp.planning.rehearsal import Stage
+from hybriddp.planning.rehearsals.client_counts import draw_report_counts
+from hybriddp.planning.rehearsals.counted import Stage
 from hybriddp.planning.setting import Setting
 from hybriddp.planning.suggestion import MOST_SPURIOUS, choose, error_per_mass, suggest
 from hybriddp.randomizers.laws import client_response
@@ -55,7 +55,9 @@ def planted(n_frequent: int = 12, p: float = 0.01) -> Prior:
 
 
 def setting(strategy: str = "high-utility", n_users: int = 100_000, **changes) -> Setting:
-    params = BlenderParams(4, "1e-5", strategy=strategy, max_head_size=changes.pop("size", 50))
+    records = 5 if strategy == "high-utility" else 1
+    params = BlenderParams(4, "1e-5", strategy=strategy, max_head_size=changes.pop("size", 50),
+                           max_records_optin=records)  # fmt: skip
     return Setting(params, n_users, Fraction(1, 20), **changes)
 
 

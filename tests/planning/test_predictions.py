@@ -15,7 +15,7 @@ from hybriddp.planning.planner import predict
 from hybriddp.planning.populations import Population, study_rng
 from hybriddp.planning.prior import Prior, shares_of
 from hybriddp.planning.profiles import aol_like
-from hybriddp.planning.rehearsal import Rehearsal, Stage
+from hybriddp.planning.rehearsals.counted import Rehearsal, Stage
 from hybriddp.planning.setting import Setting
 
 pytestmark = pytest.mark.statistical

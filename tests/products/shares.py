@@ -11,8 +11,9 @@ from typing import Any, ClassVar
 import pyarrow as pa
 from pydantic import Field
 
+from hybriddp.exact import exact
 from hybriddp.mean.trusted import BoundedSumMechanism
-from hybriddp.params import Budget, exact
+from hybriddp.params import Budget
 from tasks.gates.quality import Result, Verdict
 from tasks.measured.drawing import draw_once
 from tasks.measured.stored import load_measurement

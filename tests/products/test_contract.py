@@ -53,15 +53,24 @@ def _release(folder: Path) -> Any:
     return release.request_for(release.write_log(folder / "log.tsv", map(str, range(600))))
 
 
+def _weighted(folder: Path) -> Any:
+    log = release.write_log(folder / "log.tsv", map(str, range(600)))
+    return release.request_for(log, finding="gaussian", headlist_user_fraction=None)
+
+
 # How a release of each product is asked for, on a small log of its own.
 ASKED: dict[str, Callable[[Path], Any]] = {
     "release": _release, "zealous": _zealous, "mean": _mean, "kmeans": _clusters,
+    "release with weights": _weighted,
 }  # fmt: skip
-DRAWS = [(product.name, group) for product in PRODUCTS for group in product.groups]
+DRAWS = [
+    *((product.name, group) for product in PRODUCTS for group in product.groups),
+    *(("release with weights", group) for group in ("S", "C")),
+]
 
 
 def test_no_product_is_missing():
-    assert list(ASKED) == [product.name for product in PRODUCTS]
+    assert list(ASKED)[: len(PRODUCTS)] == [product.name for product in PRODUCTS]
 
 
 @pytest.fixture(scope="module", params=list(ASKED))

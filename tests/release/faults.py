@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from hybriddp.blender.finding import HeadListMechanism
 from hybriddp.blender.optin import HistogramMechanism
+from hybriddp.blender.weighted.mechanism import ShareMeasuring, WeightedFinding
 from hybriddp.errors import HybridDPError
 from hybriddp.kmeans.mechanism import KMeansMechanism
 from hybriddp.mean.clients import ClientMeanMechanism
@@ -55,6 +56,8 @@ SECONDS_TO_LIVE = PATIENCE
 
 _MECHANISMS = (
     (HEADLIST, HeadListMechanism),
+    (HEADLIST, WeightedFinding),
+    (HEADLIST, ShareMeasuring),
     (HISTOGRAM, HistogramMechanism),
     (CLIENTS, ClientMechanism),
     (CLIENTS, SubsetMechanism),

@@ -19,7 +19,7 @@ from hybriddp.accounting.accountants import Cost
 from hybriddp.accounting.event import from_json, to_json
 from hybriddp.accounting.filters import CapFilter
 from hybriddp.accounting.price import Price
-from hybriddp.blender.weighted.weights import weight_of, weights_up_to
+from hybriddp.blender.weighted.weights import concentration_of, weight_of, weights_up_to
 from hybriddp.errors import InvalidParameter
 from hybriddp.noise.dominated import delta_of
 from hybriddp.params import Budget
@@ -108,7 +108,7 @@ def names(mine: Life, other: Life, is_alone: bool, defect: str) -> Laws:
 
 def worst(epsilon: float, *, is_alone: bool, defect: str = "") -> float:
     """The largest divergence of a season over whom a person can be replaced by."""
-    measured = moved((UNITS, UNITS) * N_WEEKS, SHARE_SCALES[0])
+    measured = moved((UNITS, UNITS, concentration_of(UNITS, UNITS)) * N_WEEKS, SHARE_SCALES[0])
     return max(
         joint_divergence(epsilon, names(mine, other, is_alone, defect), measured)
         for mine, other in product(LIVES.values(), repeat=2)
@@ -209,7 +209,7 @@ def test_a_season_that_measures_much_costs_nearly_what_it_claims():
     """Names say less than the weights they come from, so only measuring can be near the bound."""
     season = replace(SEASON, weight_scales=(150.0,) * 3, share_units=UNITS,
                      tracks=(Track((1,), (1, 1, 1), (None, None, 2_000)),))  # fmt: skip
-    measured = moved((UNITS, UNITS) * N_WEEKS, SHARE_SCALES[0])
+    measured = moved((UNITS, UNITS, concentration_of(UNITS, UNITS)) * N_WEEKS, SHARE_SCALES[0])
     for epsilon in (0.5, 1.0):
         true = joint_divergence(epsilon, (np.ones(1), np.ones(1)), measured)
         assert true <= float(season.delta(Fraction(epsilon))) <= 1.1 * true

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hybriddp.params import exact
+from hybriddp.exact import exact
 from hybriddp.zealous.item_kinds import ITEM_KINDS
 from tasks.budget.accounts import account_of
 from tasks.budget.overview import balance, dearest, runway

@@ -13,8 +13,10 @@ from hybriddp.blender.estimation.estimates import Estimate, IntervalEstimate, pr
 from hybriddp.blender.estimation.intervals import normal_interval
 from hybriddp.blender.estimation.levels import Bounded, Draws, Levels, Sides
 from hybriddp.blender.evidence.combining import Evidence
+from hybriddp.blender.evidence.counted import counted_evidence
 from hybriddp.blender.evidence.sources import Source
 from hybriddp.blender.headlist import HeadList
+from hybriddp.blender.weighted.evidence import weighted_evidence
 from hybriddp.params import BlenderParams
 
 # Variances of a projection: smaller parts of the largest would be lost in rounding, and a division
@@ -45,7 +47,7 @@ def denoise(params: BlenderParams, head_list: HeadList, draws: Draws) -> Sides:
     """
     clients = source_of(params, head_list, draws)
     said = Estimate(clients.values, clients.variance_at(np.clip(clients.values, 0, 1)))
-    optin = on_cells(head_list, Evidence.of(params, head_list, draws, clients).optin())
+    optin = on_cells(head_list, evidence_of(params, head_list, draws, clients).optin())
     return Sides(
         Levels(optin, query_estimate(head_list, optin)),
         Levels(said, query_estimate(head_list, said)),
@@ -58,7 +60,7 @@ def blend(params: BlenderParams, head_list: HeadList, draws: Draws, _sides: Side
     Privacy claim: none; post-processing of the three draws.
     """
     clients = source_of(params, head_list, draws)
-    cells = Evidence.of(params, head_list, draws, clients).cells()
+    cells = evidence_of(params, head_list, draws, clients).cells()
     return Levels(cells, query_estimate(head_list, cells))
 
 
@@ -103,6 +105,17 @@ def check(
         source_of(params, head_list, draws).at(records),
         blended.records.values[records],
     )
+
+
+def evidence_of(
+    params: BlenderParams, head_list: HeadList, draws: Draws, clients: Source
+) -> Evidence:
+    """Put the draws of a release together.
+
+    Privacy claim: none; post-processing of all draws.
+    """
+    read = weighted_evidence if params.is_weighted else counted_evidence
+    return read(params, head_list, draws, clients)
 
 
 def source_of(params: BlenderParams, head_list: HeadList, draws: Draws) -> Source:

@@ -17,6 +17,7 @@ from hybriddp.blender.weighted.weights import (
     WEIGHT_UNITS,
     squared_shift_of_shares,
     squared_shift_of_weights,
+    weight_of,
 )
 from hybriddp.errors import require
 from hybriddp.noise.dominated import rho_of
@@ -66,6 +67,16 @@ class WeightedFinding:
     def threshold(self) -> int:
         """What a noisy weight must exceed, in units."""
         return self.event.threshold
+
+    @property
+    def people_needed(self) -> float:
+        """How many people's noisy worth a record needs to be named, if it is all they searched."""
+        return (self.threshold + 1) / self.event.weight_units
+
+    def given(self, records_per_user: float) -> tuple[int, int]:
+        """Return to how many records somebody with so many gives weight, and how much to each."""
+        n_records = min(max(round(records_per_user), 1), self.event.most_records)
+        return n_records, weight_of(n_records, self.event.weight_units)
 
     def release_probability(self, weights: npt.ArrayLike) -> FloatArray:
         """Return P(weight + Y > threshold)."""
@@ -120,7 +131,7 @@ class ShareMeasuring:
           Guarantee   the event's budget, together with `WeightedFinding.draw` on the same people
           Assumes     the cells follow from what finding released; each person's shares are not
                       negative and sum up to at most `share_units`, without <*,*>, and the last
-                      entry is the sum of `concentration_of` their squares
+                      entry is the sum of `concentration_of` their shares of named records
           Excludes    timing of the sampler
           Charged as  events.WeightedListDraw
           Reference   CKS20 and DRS22; docs/proofs/weighted_list.md

@@ -32,56 +32,15 @@ class Ratio:
     deviation: float
 
 
-def records_of(
-    event: WeightedListDraw,
-    noisy_weights: IntArray,
-    noisy_shares: IntArray,
-    concentration: int,
-    n_people: int,
-) -> CentralCounts:
-    """Return what both draws say of each listed record, as one source.
-
-    Args:
-        noisy_weights: Of the listed records, in the event's units.
-        noisy_shares: Of the same records.
-        concentration: What was measured beside the shares of all listed cells.
+def ratio_of(event: WeightedListDraw, noisy_weights: IntArray, noisy_shares: IntArray) -> Ratio:
+    """Learn the ratio from the heavier half of what was named, which is hardly selected by noise.
 
     Privacy claim: none; post-processing of a WeightedListDraw.
     """
-    weights = noisy_weights / event.weight_units
-    shares = noisy_shares / event.share_units
-    of_weights = (event.weight_scale / event.weight_units) ** 2
-    of_shares = (event.share_scale / event.share_units) ** 2
-    ratio = _ratio(weights, shares, of_weights, of_shares)
-    scaled, of_scaled = weights / ratio.value, of_weights / ratio.value**2
-    part, values = _blended(scaled, shares, of_scaled, of_shares, ratio.deviation)
-    # A person who gives d records 1/sqrt(d) each adds p to the variance of their weights.
-    spread_of_shares = spread_of(event, concentration, float(shares.sum()))
-    spread = (part / ratio.value + (1 - part) * np.sqrt(spread_of_shares)) ** 2
-    differing = of_scaled + (ratio.deviation * np.maximum(values, 0)) ** 2
-    noise = part**2 * differing + (1 - part) ** 2 * of_shares
-    return CentralCounts(values / n_people, n_people, noise, np.minimum(spread, 1.0))
-
-
-def spread_of(event: WeightedListDraw, concentration: int, total: float) -> float:
-    """Return the variance of a person's share of a record, as a part of p(1-p).
-
-    The sum of squared shares over the sum of shares; one standard error is added, since too small
-    a spread would promise too narrow intervals.
-
-    Privacy claim: none; post-processing of a WeightedListDraw.
-    """
-    error = event.share_scale / event.share_units
-    if total <= error:
-        return 1.0
-    squares = concentration / (event.share_units - 1) + error
-    return float(np.clip(squares / total, _LEAST_SPREAD, 1.0))
-
-
-def _ratio(weights: FloatArray, shares: FloatArray, of_weights: float, of_shares: float) -> Ratio:
-    """Learn the ratio from the heavier half of the list, which is hardly selected by its noise."""
-    if len(weights) == 0:
+    if len(noisy_weights) == 0:
         return Ratio(1.0, _USUAL_DEVIATION)
+    weights, shares = noisy_weights / event.weight_units, noisy_shares / event.share_units
+    of_weights, of_shares = _noise_of(event)
     heavy = weights >= np.median(weights)
     error = float(np.sqrt(of_shares * heavy.sum()))
     value = float(weights[heavy].sum() / max(shares[heavy].sum(), error))
@@ -91,6 +50,57 @@ def _ratio(weights: FloatArray, shares: FloatArray, of_weights: float, of_shares
     excess = max(float((squares / scaled[is_clear] ** 2).sum()), 0.0)
     expected = _PSEUDO_RECORDS * _USUAL_DEVIATION**2
     return Ratio(value, float(np.sqrt((excess + expected) / (is_clear.sum() + _PSEUDO_RECORDS))))
+
+
+def records_of(
+    event: WeightedListDraw,
+    noisy_weights: IntArray,
+    noisy_shares: IntArray,
+    ratio: Ratio,
+    spread_of_shares: float,
+    n_people: int,
+) -> CentralCounts:
+    """Return what both draws say of each record, as one source.
+
+    Args:
+        noisy_weights: Of the records, in the event's units.
+        noisy_shares: Of the same records.
+        ratio: How weights become shares.
+        spread_of_shares: The variance of a person's share of a record, as a part of p(1-p).
+        n_people: Who gave both.
+
+    Privacy claim: none; post-processing of a WeightedListDraw.
+    """
+    weights, shares = noisy_weights / event.weight_units, noisy_shares / event.share_units
+    of_weights, of_shares = _noise_of(event)
+    scaled, of_scaled = weights / ratio.value, of_weights / ratio.value**2
+    part, values = _blended(scaled, shares, of_scaled, of_shares, ratio.deviation)
+    # A person who gives d records 1/sqrt(d) each adds p to the variance of their weights.
+    spread = (part / ratio.value + (1 - part) * np.sqrt(spread_of_shares)) ** 2
+    differing = of_scaled + (ratio.deviation * np.maximum(values, 0)) ** 2
+    noise = part**2 * differing + (1 - part) ** 2 * of_shares
+    return CentralCounts(values / n_people, n_people, noise, np.minimum(spread, 1.0))
+
+
+def spread_of(event: WeightedListDraw, concentration: int, total: int) -> float:
+    """Return the variance of a person's share of a record, as a part of p(1-p).
+
+    The sum of squared shares over the sum of shares of all records that were named; one standard
+    error is added, since too small a spread would promise too narrow intervals.
+
+    Privacy claim: none; post-processing of a WeightedListDraw.
+    """
+    if total <= event.share_scale:
+        return 1.0
+    squares = 4 * (concentration + event.share_scale)
+    return float(np.clip(squares / total, _LEAST_SPREAD, 1.0))
+
+
+def _noise_of(event: WeightedListDraw) -> tuple[float, float]:
+    """Return the variances of noise on a weight and on a share, in people."""
+    return (event.weight_scale / event.weight_units) ** 2, (
+        event.share_scale / event.share_units
+    ) ** 2
 
 
 def _blended(

@@ -11,7 +11,7 @@ from hybriddp.errors import require_count
 # Units of a weight of one, and of a share of one: fine enough that rounding down costs little, and
 # coarse enough that noise and sums stay small integers.
 WEIGHT_UNITS = 1_000
-SHARE_UNITS = 1_000
+SHARE_UNITS = 10_000
 
 
 def weight_of(n_records: int, units: int = WEIGHT_UNITS) -> int:
@@ -36,14 +36,16 @@ def squared_shift_of_weights(units: int = WEIGHT_UNITS) -> int:
 def squared_shift_of_shares(units: int = SHARE_UNITS) -> int:
     """Return how far replacing a person moves shares and their concentration, squared.
 
-    A person's shares x of listed cells sum up to at most H = `units`, so X = |x|^2 <= H^2. Beside
-    them stands e = floor((H - 1) X/H^2). Replaced, they move by at most X + X' in all squares, and
-    e by at most (1 - 1/H) |X - X'|/H + 1. The sum of the squares is convex in X and X', so it is
-    largest in a corner: 2 H^2 + 1 where both are H^2, and 2 H^2 where one is 0.
+    A person's shares are not negative and sum up to at most H = `units`, so replacing them moves
+    their squares by at most 2 H^2, and their concentration by at most that of one share of H.
     """
-    return 2 * units**2 + 1
+    return 2 * units**2 + concentration_of(units, units) ** 2
 
 
-def concentration_of(squares: int, units: int = SHARE_UNITS) -> int:
-    """Return e, the concentration of a person's shares whose squares sum up to this."""
-    return (units - 1) * squares // units**2
+def concentration_of(share: int, units: int = SHARE_UNITS) -> int:
+    """Return what a person's share of one record adds to the concentration: a quarter of share^2.
+
+    In units, and rounded: several shares never add more than their sum as one share would
+    (docs/proofs/weighted_list.md).
+    """
+    return (share**2 + 2 * units) // (4 * units)

@@ -8,7 +8,7 @@ import numpy as np
 
 from hybriddp.arrays import FloatArray, IntArray
 from hybriddp.errors import require
-from hybriddp.params import Number, exact
+from hybriddp.exact import Number, exact
 from hybriddp.randomizers.numbers.reports import check_grid
 
 # Rounding to a 65,536th of the range is nothing beside anybody's noise.

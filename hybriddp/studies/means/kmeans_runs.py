@@ -9,8 +9,8 @@ from statistics import fmean
 
 from hybriddp.arrays import FloatArray
 from hybriddp.errors import require, require_count, require_one_of
+from hybriddp.exact import exact
 from hybriddp.kmeans.setting import PRINTED, REPLACE_ONE, KMeansSetting
-from hybriddp.params import exact
 from hybriddp.planning.populations import study_rng
 from hybriddp.studies.blender.settings import derived_seed
 from hybriddp.studies.means.kmeans_figure import (

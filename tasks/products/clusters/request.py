@@ -6,7 +6,8 @@ from typing import Final
 
 from pydantic import Field, model_validator
 
-from hybriddp.params import MAX_EPSILON, Budget, exact
+from hybriddp.exact import exact
+from hybriddp.params import MAX_EPSILON, Budget
 from tasks.products.clusters import ANSWERS, KMEANS, POINTS
 from tasks.products.clusters.parameters import ClusterParameters
 from tasks.products.numbers.request import NumbersRequest, PersonNumber

@@ -3,7 +3,8 @@
 from hybriddp.params import HIGH_UTILITY, PAPER
 from tasks.products.product import Group, Product
 
-# Who finds the list, who measures it, and who reports on it; nobody is in two of them.
+# Who finds the list, who measures it, and who reports on it; nobody is in two of them. With weights
+# everybody who opted in finds it and measures it, and nobody is in T.
 HEADLIST, HISTOGRAM, CLIENTS = "S", "T", "C"
 # What a person can be asked about before devices see it.
 THE_LIST = "the list"
@@ -21,7 +22,11 @@ HEAD_LIST = Product.in_room(
         (Group(HISTOGRAM, "measuring it", "optin_histogram.parquet"),),
         (Group(CLIENTS, "clients", "client_reports.parquet", is_client=True),),
     ),
-    event_modules=("hybriddp.blender.events", "hybriddp.randomizers.events"),
+    event_modules=(
+        "hybriddp.blender.events",
+        "hybriddp.blender.weighted.events",
+        "hybriddp.randomizers.events",
+    ),
     has_lists=True,
     suites=("raw_log", "head_list", "trends", "release"),
     shows_devices=HEADLIST,

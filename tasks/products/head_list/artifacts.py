@@ -13,6 +13,7 @@ from tasks.ledger.rules import PUBLICATIONS
 from tasks.measured.stored import load_measurement
 from tasks.products.head_list import CLIENTS, HEADLIST
 from tasks.products.head_list.estimation.processing import published_listing
+from tasks.products.head_list.measuring.left_out_file import named_records
 from tasks.products.head_list.run import HeadListRun, params_of
 from tasks.publish.publish import published_folder
 from tasks.release.artifacts import Artifacts, Rows, Words, intervals, label
@@ -23,24 +24,29 @@ _SHOWN = 20
 
 def cohorts(run: HeadListRun, _: Any) -> Artifacts:
     """Say by which rule people were put into groups."""
-    request = run.request
+    request, params = run.request, run.request.params()
     slot = run.epoch.index % request.rotation
     yield Words(
         "cohorts",
         f"Opted in: {request.optin_source}. Rotation: slot {slot} of {request.rotation}. "
-        f"Share of opt-in people who find the list: {request.headlist_user_fraction:g}.",
+        f"Share of opt-in people who find the list: {float(params.headlist_user_fraction):g}.",
     )
 
 
 def head_list_draw(run: HeadListRun, _: Any) -> Artifacts:
     """Say what the draw from S named."""
-    mechanism = finding_mechanism(params_of(run))
-    named = load_measurement(run, HEADLIST)
+    params = params_of(run)
+    mechanism, most = finding_mechanism(params), params.max_records_optin
+    named = named_records(load_measurement(run, HEADLIST))
+    noise, own = (
+        ("Gaussian", f"gives weight to {most} at most")
+        if params.is_weighted
+        else ("Laplace", f"has {most}")
+    )
     yield Words(
         "head-list-draw",
         f"{named.num_rows} records had a noisy count above {mechanism.threshold} units (discrete "
-        f"Laplace noise of scale {mechanism.noise.scale:.4g}); a person has "
-        f"{mechanism.records_per_user}.",
+        f"{noise} noise of scale {mechanism.noise.scale:.4g}); a person {own}.",
     )
 
 

@@ -15,9 +15,9 @@ def forecast_of(request: ReleaseRequest, sizes: Mapping[str, int], before: Path 
     n_people = sizes.get(HEADLIST, 0)
     params = request.params()
     mechanism = finding_mechanism(params)
-    units = mechanism.records_per_user
     law, prior = published_law(before, "head_list"), "the list that is published now"
     if law is None:
         law, prior = profile_law(), f"the synthetic profile {PROFILE}"
-    n_records = expected_named(mechanism, n_people, law, units)
-    return Forecast(n_records, n_people, (mechanism.threshold + 1) / units, prior)
+    n_each, units = mechanism.given(request.records_per_user)
+    n_records = expected_named(mechanism, n_people * n_each, law, units)
+    return Forecast(n_records, n_people, mechanism.people_needed, prior)

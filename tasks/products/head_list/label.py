@@ -137,4 +137,5 @@ def head_list_words(parameters: HeadListParameters) -> Words:
     """Return what is said of each group of a head list."""
     is_simulated = parameters.is_simulated
     trusts = _TRUSTS | ({CLIENTS: "the curator (simulated)"} if is_simulated else {})
-    return words_of(_ROLES, trusts)
+    both = {HEADLIST: "found the list and measured it"} if parameters.params.is_weighted else {}
+    return words_of(_ROLES | both, trusts)

@@ -3,7 +3,7 @@
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
-from hybriddp.params import BlenderParams, Budget
+from hybriddp.params import LAPLACE, BlenderParams, Budget
 from hybriddp.randomizers.laws import client_budget
 from tasks.products.head_list import CLIENTS, HEADLIST, HISTOGRAM
 from tasks.products.parameters import Exact, MeasurementParameters, Short
@@ -11,19 +11,20 @@ from tasks.verify.form import fitting, whole
 
 ClientReport = Literal["one-stage", "two-stage", "two-stage-exact"]
 Clients = Literal["simulate", "reports"]
-MechanismVersion = Literal["blender-paper-1", "blender-high-utility-1"]
+MechanismVersion = Literal["blender-paper-1", "blender-high-utility-1", "blender-weighted-1"]
 
 
 class HeadListParameters(MeasurementParameters):
     """What a head list is asked for.
 
     Strategy `paper` leaves no choice of records of opt-in people and of client reports, and its
-    releases do not state them.
+    releases do not state them. Finding is with Laplace noise where nothing else is stated.
     """
 
     strategy: Literal["high-utility", "paper"]
     mechanism_version: MechanismVersion
     normalisation: Short | None = None
+    finding: Literal["gaussian"] | None = None
     max_head_size: Annotated[int, fitting(whole(1, 10_000))]
     headlist_user_fraction: Exact
     query_budget_fraction: Exact
@@ -49,6 +50,7 @@ def params_asked(asked: Any) -> BlenderParams:
         asked.epsilon,
         asked.delta,
         strategy=asked.strategy,
+        finding=asked.finding or LAPLACE,
         max_head_size=asked.max_head_size,
         headlist_user_fraction=asked.headlist_user_fraction,
         query_budget_fraction=asked.query_budget_fraction,

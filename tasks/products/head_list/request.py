@@ -7,14 +7,16 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from hybriddp.device.normalise import NORMALISATION
+from hybriddp.exact import exact
 from hybriddp.params import (
+    GAUSSIAN,
     HIGH_UTILITY,
     MAX_EPSILON,
     MAX_RECORDS_OPTIN,
     PAPER,
     BlenderParams,
     Budget,
-    exact,
+    usual_finding,
 )
 from tasks.products.head_list import CLIENTS
 from tasks.products.head_list.parameters import (
@@ -32,10 +34,13 @@ from tasks.products.request import Form, SearchRequest, Share, picked
 MECHANISM_VERSIONS: dict[str, MechanismVersion] = {
     PAPER: "blender-paper-1",
     HIGH_UTILITY: "blender-high-utility-1",
+    GAUSSIAN: "blender-weighted-1",
 }
 
 EVERYBODY = "everybody in the log"
 _OPTIN_FRACTION = 0.05
+# Records of an opt-in person, where nothing else was said, until version 0.2.0.
+_RECORDS_BEFORE = 5
 
 
 class PublishSettings(Form):
@@ -68,11 +73,26 @@ class ReleaseRequest(SearchRequest, PublishSettings):
     epsilon: float = Field(4.0, gt=0, le=MAX_EPSILON, description="Privacy loss of each person.")
     delta: float = Field(1e-5, gt=0, lt=1, description="Chance that the promise may fail.")
     max_head_size: int = Field(50, ge=1, le=10_000, description="Queries to publish at most.")
-    headlist_user_fraction: Annotated[float, Field(gt=0, le=1)] = Field(
-        0.95, description="Share of the opt-in people who find the list; the others measure it."
+    records_per_user: float = Field(
+        1.0,
+        ge=1,
+        le=1_000,
+        description="Different records of a person in an epoch, as you know them without the log; "
+        "decides the noise.",
+    )
+    finding: Literal["laplace", "gaussian"] | None = Field(
+        None,
+        description="Noise of those who find the list; gaussian if people have several records.",
+    )
+    headlist_user_fraction: Annotated[float, Field(gt=0, le=1)] | None = Field(
+        None,
+        description="Share of the opt-in people who find the list, the others measure it; 0.95. "
+        "With gaussian everybody does both.",
     )
     max_records_optin: Annotated[int, Field(ge=1, le=MAX_RECORDS_OPTIN)] | None = Field(
-        None, description="Records of an opt-in person, weighed as one; 5, or 1 with paper."
+        None,
+        description="Records of an opt-in person, weighed as one; 1, or with gaussian twice what "
+        "a person has.",
     )
     client_report: ClientReport | None = Field(
         None, description="How clients report; one-stage, or two-stage with paper."
@@ -123,22 +143,42 @@ class ReleaseRequest(SearchRequest, PublishSettings):
         """The settings of post-processing alone."""
         return picked(self, PublishSettings)
 
+    @property
+    def as_before(self) -> "ReleaseRequest | None":
+        """The same words as versions up to 0.2.0 read them, if these read anything else."""
+        is_open = self.finding is None and self.max_records_optin is None
+        if self.strategy != HIGH_UTILITY or not is_open or self.records_per_user != 1:
+            return None
+        return self.model_copy(update={"max_records_optin": _RECORDS_BEFORE})
+
     def params(self) -> BlenderParams:
-        """Return the exact parameters of the mechanisms."""
-        return params_asked(self)
+        """Return the exact parameters of the mechanisms; what is left open follows from people.
+
+        Nothing of it follows from the log.
+        """
+        finding, records = usual_finding(self.strategy, self.records_per_user)
+        is_usual = self.finding in (None, finding)
+        open_ones = {
+            "finding": self.finding or finding,
+            "max_records_optin": self.max_records_optin or (records if is_usual else None),
+        }
+        return params_asked(self.model_copy(update=open_ones))
 
     def parameters(self) -> HeadListParameters:
         """Return everything that decides what is measured, exactly."""
         params = self.params()
+        law = GAUSSIAN if params.is_weighted else params.strategy
         # Strategy `paper` leaves no choice there, and its releases keep the ids that they had.
         choices: dict[str, Any] = {
             "max_records_optin": params.max_records_optin,
             "client_report": params.client_report,
         }
+        if params.is_weighted:
+            choices["finding"] = GAUSSIAN
         return HeadListParameters(
             **(choices if params.strategy == HIGH_UTILITY else {}),
             strategy=self.strategy,
-            mechanism_version=MECHANISM_VERSIONS[params.strategy],
+            mechanism_version=MECHANISM_VERSIONS[law],
             normalisation=NORMALISATION,
             epsilon=params.budget.epsilon,
             delta=params.budget.delta,

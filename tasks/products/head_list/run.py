@@ -3,13 +3,15 @@
 from dataclasses import dataclass
 
 from hybriddp.params import BlenderParams
+from tasks.ledger.payloads import Reserved
 from tasks.ledger.rules import Kind
 from tasks.products.head_list import CLIENTS
 from tasks.products.head_list.parameters import HeadListParameters
 from tasks.products.head_list.request import ReleaseRequest
 from tasks.release.refusals import BadInput
-from tasks.release.run import Release, SearchRun, find_attempt
+from tasks.release.run import Release, SearchRun, find_attempt, release_ids_of
 from tasks.store.home import Home
+from tasks.store.keys import open_for_writing
 
 
 def parameters_of(release: Release) -> HeadListParameters:
@@ -41,9 +43,30 @@ class HeadListRun(SearchRun):
 
 def identify(request: ReleaseRequest, home: Home) -> HeadListRun:
     """Find out which release of a head list this is."""
+    request = _as_reserved(request, home)
     run = HeadListRun(home, *find_attempt(request, home), request)
     _require_opted_in_people_named(run)
     return run
+
+
+def _as_reserved(request: ReleaseRequest, home: Home) -> ReleaseRequest:
+    """Return the request as earlier versions read it, if people have paid for that.
+
+    The same words asked for five records of a person until 0.2.0, and are still a replay of it.
+    """
+    before = request.as_before
+    if before is None or not _is_known(before, home) or _is_known(request, home):
+        return request
+    return before
+
+
+def _is_known(request: ReleaseRequest, home: Home) -> bool:
+    """Whether the ledger has a release of this very request."""
+    ledger = open_for_writing(home)
+    reserved = (e.said(Reserved) for e in ledger.entries() if e.kind is Kind.RESERVED)
+    if not any(reservation.slot == request.slot for reservation in reserved):
+        return False  # without reading the log
+    return any(ledger.attempts(known) for known in release_ids_of(request, home))
 
 
 def _require_opted_in_people_named(run: HeadListRun) -> None:

@@ -7,7 +7,8 @@ from typing import Final
 from pydantic import Field, model_validator
 
 from hybriddp.device.normalise import NORMALISATION
-from hybriddp.params import MAX_EPSILON, Budget, exact
+from hybriddp.exact import exact
+from hybriddp.params import MAX_EPSILON, Budget
 from hybriddp.zealous.events import INDISTINGUISHABLE
 from hybriddp.zealous.item_kinds import ITEM_KINDS, PAIRS
 from tasks.products.histograms import ZEALOUS

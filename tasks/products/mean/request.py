@@ -5,9 +5,10 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field, model_validator
 
+from hybriddp.exact import exact
 from hybriddp.mean.clients import GAUSSIAN
 from hybriddp.mean.estimate import ESTIMATED, KNOWN, PRIVACY
-from hybriddp.params import MAX_EPSILON, Budget, exact
+from hybriddp.params import MAX_EPSILON, Budget
 from tasks.ledger.charges import EPSILON_UNITS
 from tasks.products.mean import MEAN, NUMBERS, SQUARES, SUMS
 from tasks.products.mean.parameters import MeanParameters, Noise, Report, Weight

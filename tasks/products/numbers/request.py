@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from pydantic import Field
 
-from hybriddp.params import exact
+from hybriddp.exact import exact
 from hybriddp.randomizers.numbers.grid import DEFAULT_STEPS, ValueGrid
 from tasks.products.numbers.parameters import NumberParameters, PerPerson
 from tasks.products.request import Form, LogRequest, Share

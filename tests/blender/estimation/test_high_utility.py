@@ -16,7 +16,7 @@ from hybriddp.blender.clients import (
 from hybriddp.blender.estimation.estimates import Estimate
 from hybriddp.blender.estimation.high_utility import likeliest_queries, query_estimate
 from hybriddp.blender.estimation.intervals import normal_interval, rank_intervals
-from hybriddp.blender.evidence.combining import Evidence, FoundCounts
+from hybriddp.blender.evidence.counted import FoundCounts, around
 from hybriddp.blender.evidence.posterior import LogPrior, gamma, posterior, power_law, tail_exponent
 from hybriddp.blender.evidence.sources import CentralCounts, Fixed, Source, pool
 from hybriddp.blender.evidence.subset_reports import SubsetReports
@@ -181,7 +181,7 @@ def test_optin_side_alone_is_the_posterior_of_its_noisy_counts():
     assert mechanism.threshold == 1
     found = FoundCounts(np.array([2, 3, 50]), 2.0, n)
     clients = SubsetReports(np.zeros(LIST.n_cells), N_CLIENTS, RESPONSE)
-    known = Evidence.around(params, LIST, found, None, clients).optin()
+    known = around(params, LIST, found, None, clients).optin()
     source = CentralCounts.of(found.noisy_units, n, mechanism.noise.variance, only_occurring=True)
     mean, variance, low, high = brute_force([source], power_law(2.0), 0.05 / n)
     assert known.values == pytest.approx(mean, rel=0.02)

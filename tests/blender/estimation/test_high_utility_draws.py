@@ -14,8 +14,8 @@ from scipy import stats
 import hybriddp
 from hybriddp.blender import mechanisms
 from hybriddp.blender.estimation.intervals import rank_intervals
-from hybriddp.blender.evidence import combining
-from hybriddp.blender.evidence.combining import FoundCounts
+from hybriddp.blender.evidence import counted
+from hybriddp.blender.evidence.counted import FoundCounts
 from hybriddp.blender.evidence.posterior import posterior, power_law, tail_exponent
 from hybriddp.blender.evidence.sources import CentralCounts, pool
 from hybriddp.blender.evidence.subset_reports import SubsetReports
@@ -223,7 +223,7 @@ def spread_of(units: np.ndarray, params: BlenderParams, rng: np.random.Generator
     noisy = mechanisms.measuring_mechanism(params).simulate(
         mechanisms.measured_vector(params, *exact), rng=rng
     )
-    measured = combining.read_measured(params, noisy, len(units))
+    measured = counted.read_measured(params, noisy, len(units))
     n_s, m = 20_000, params.max_records_optin
     found = FoundCounts(np.full(5, round(0.06 * n_s * m)), 2.0, n_s)
     response = SubsetResponse.for_budget(params.budget, LISTED.n_cells)
@@ -231,7 +231,7 @@ def spread_of(units: np.ndarray, params: BlenderParams, rng: np.random.Generator
     cells = np.array([0.06, 0] * 5 + [0.7])
     counts = np.round(100_000 * (lie + cells * (truth - lie))).astype(np.int64)
     clients = SubsetReports.of(response, counts, 100_000)
-    return combining.Evidence.around(params, LISTED, found, measured, clients).spread
+    return counted.spread_of_units(LISTED, params, found, measured, clients)
 
 
 def test_spread_of_a_users_records_is_learned_from_the_repeats(rng):

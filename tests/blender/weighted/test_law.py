@@ -99,9 +99,10 @@ def draws(
     """The laws of all that is published when a person is replaced by one who shares no record.
 
     Of shared records all noisy weights are seen, as if others had given them so much; what is
-    below the threshold is post-processing. All shares lie on one cell, and then on another.
+    below the threshold is post-processing. All shares lie on a named record, and then on an unnamed
+    one of a named query, which has no part in the concentration.
     """
-    shifts, exclusive = [units, units], []
+    shifts, exclusive = [units, units, concentration_of(units, units)], []
     for (d, t), is_first in ((mine, True), (other, False)):
         weight = weight_of(d, units) if d else 0
         shifts += [weight] * (d - t)
@@ -160,14 +161,24 @@ def test_the_leak_counts_every_record_of_a_person():
 
 
 def test_shares_and_concentration_move_by_no_more_than_is_charged():
-    """Every pair of people on three cells of five units, whatever is left going nowhere."""
-    units = 5
+    """Every pair of people on two named records and a <q,*> of six units; the rest goes nowhere."""
+    units = 6
     people = np.array([x for x in product(range(units + 1), repeat=3) if sum(x) <= units])
-    last = [concentration_of(int(squares), units) for squares in (people**2).sum(axis=1)]
+    adds = np.array([concentration_of(share, units) for share in range(units + 1)])
+    last = adds[people[:, :2]].sum(axis=1)
     given = np.column_stack([people, last])
     moved = ((given[:, None, :] - given[None, :, :]) ** 2).sum(axis=2)
-    assert moved.max() <= squared_shift_of_shares(units)
-    assert moved.max() == 2 * units**2
+    assert moved.max() == squared_shift_of_shares(units) == 2 * units**2 + 2**2
+
+
+@pytest.mark.parametrize("units", [*range(1, 60), 1_000])
+def test_several_shares_are_never_more_concentrated_than_one(units):
+    """The most that shares which sum up to n can add, for every n, by trying every last share."""
+    most = [0]
+    for total in range(1, units + 1):
+        adds = [concentration_of(share, units) for share in range(total + 1)]
+        most.append(max(most[total - share] + adds[share] for share in range(1, total + 1)))
+        assert most[total] == concentration_of(total, units)
 
 
 def test_weights_have_a_length_of_at_most_one():

@@ -5,9 +5,10 @@ import pytest
 from scipy import stats
 
 from hybriddp.blender.evidence.posterior import posterior, power_law
+from hybriddp.blender.evidence.sources import CentralCounts
 from hybriddp.blender.weighted.events import WeightedListDraw
 from hybriddp.blender.weighted.mechanism import WeightedListMechanism
-from hybriddp.blender.weighted.records import records_of, spread_of
+from hybriddp.blender.weighted.records import ratio_of, records_of, spread_of
 from hybriddp.params import Budget
 from tests.stats import ALPHA
 
@@ -22,16 +23,24 @@ def drawn(
     holders = rng.poisson(N_PEOPLE * N_ROWS * shares)
     weights = holders / np.sqrt(K) * ratios * event.weight_units
     sums = holders / N_ROWS * event.share_units
-    squares = holders.sum() / N_ROWS**2 * (event.share_units - 1)
+    squares = holders.sum() / N_ROWS**2 * event.share_units / 4
     noisy = [np.round(exact + rng.normal(0, scale, np.shape(exact))).astype(np.int64)
              for exact, scale in ((weights, event.weight_scale), (sums, event.share_scale),
                                   (squares, event.share_scale))]  # fmt: skip
     return noisy[0], noisy[1], int(noisy[2])
 
 
+def known_of(
+    event: WeightedListDraw, weights: np.ndarray, shares: np.ndarray, concentration: int
+) -> CentralCounts:
+    ratio = ratio_of(event, weights, shares)
+    spread = spread_of(event, concentration, int(shares.sum()))
+    return records_of(event, weights, shares, ratio, spread, N_PEOPLE)
+
+
 def test_heavy_records_are_what_was_measured(same_rng):
     shares = np.array([0.02, 0.01, 0.008, 0.004])
-    source = records_of(EVENT, *drawn(EVENT, shares, same_rng), N_PEOPLE)
+    source = known_of(EVENT, *drawn(EVENT, shares, same_rng))
     assert source.values == pytest.approx(shares, rel=0.1)
 
 
@@ -48,7 +57,7 @@ def test_intervals_cover_and_are_not_idle(rng):
         shares = shares[shares < 0.02]
         weights, measured, concentration = drawn(EVENT, shares, rng)
         is_named = weights > EVENT.threshold
-        source = records_of(EVENT, weights[is_named], measured[is_named], concentration, N_PEOPLE)
+        source = known_of(EVENT, weights[is_named], measured[is_named], concentration)
         known = posterior([source], power_law(1.9), least=0.05 / N_PEOPLE)
         truth = shares[is_named]
         n_listed += len(truth)
@@ -61,19 +70,19 @@ def test_ratios_that_differ_are_learnt(same_rng):
     """Planted: half of the records are searched by people whose searches are many."""
     shares = np.geomspace(0.001, 0.02, 60)
     ratios = np.where(np.arange(60) % 2 == 0, 1.3, 0.7)
-    alike = records_of(EVENT, *drawn(EVENT, shares, same_rng), N_PEOPLE)
-    differing = records_of(EVENT, *drawn(EVENT, shares, same_rng, ratios=ratios), N_PEOPLE)
+    alike = known_of(EVENT, *drawn(EVENT, shares, same_rng))
+    differing = known_of(EVENT, *drawn(EVENT, shares, same_rng, ratios=ratios))
     assert np.abs(differing.values / shares - 1).mean() < 0.15
     assert np.median(differing.noise_variance / alike.noise_variance) > 1.5
 
 
 def test_nothing_listed_is_nothing_known():
     nothing = np.zeros(0, dtype=np.int64)
-    assert len(records_of(EVENT, nothing, nothing, 5, N_PEOPLE).values) == 0
-    assert spread_of(EVENT, 0, 0.0) == 1.0
+    assert len(known_of(EVENT, nothing, nothing, 5).values) == 0
+    assert spread_of(EVENT, 0, 0) == 1.0
 
 
 def test_concentrated_people_are_less_certain():
     """All shares of a record from a few people, or a little from many."""
-    assert spread_of(EVENT, 100_000, 100.0) == 1.0
-    assert spread_of(EVENT, 20_000, 100.0) == pytest.approx(0.24, abs=0.03)
+    assert spread_of(EVENT, 250_000, 1_000_000) == 1.0
+    assert spread_of(EVENT, 50_000, 1_000_000) == pytest.approx(0.35, abs=0.05)

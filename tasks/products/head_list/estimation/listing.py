@@ -7,12 +7,14 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from hybriddp.arrays import IntArray
 from hybriddp.blender.clients import client_mechanism, reports_per_client
 from hybriddp.blender.estimation.levels import Draws
 from hybriddp.blender.estimation.pipeline import strategy_of
 from hybriddp.blender.headlist import HeadList
 from hybriddp.params import PAPER, BlenderParams
 from tasks.products.head_list import CLIENTS, HEADLIST, HISTOGRAM
+from tasks.products.head_list.measuring.left_out_file import named_records
 
 
 @dataclass(frozen=True)
@@ -106,16 +108,18 @@ class Measured:
         cls, params: BlenderParams, sizes: Mapping[str, int], tables: Mapping[str, pa.Table]
     ) -> "Measured":
         """Read the tables of the draws that were made; clients come last."""
-        table = tables[HEADLIST]
+        table = named_records(tables[HEADLIST])
         named = list(zip(table["query"].to_pylist(), table["url"].to_pylist(), strict=True))
         candidates = Listing.of(named)
-        noisy = None
+        noisy = measured = None
         if params.strategy != PAPER:
             count_of = dict(zip(named, table["noisy_count"].to_pylist(), strict=True))
             listed = zip(candidates.record_queries, candidates.record_urls, strict=True)
             noisy = np.array([count_of[record] for record in listed], dtype=np.int64)
-        has_measured = params.has_histogram and HISTOGRAM in tables
-        measured = tables[HISTOGRAM]["noisy_count"].to_numpy() if has_measured else None
+        if params.is_weighted:
+            measured = _shares_of(tables[HEADLIST], candidates)
+        elif params.has_histogram and HISTOGRAM in tables:
+            measured = tables[HISTOGRAM]["noisy_count"].to_numpy()
         reports = tables[CLIENTS]["n_reports"].to_numpy() if CLIENTS in tables else None
         n_finders, n_measurers = sizes[HEADLIST], sizes.get(HISTOGRAM, 0)
         draws = Draws(candidates.head_list, noisy, n_finders, measured, n_measurers, reports)
@@ -124,6 +128,18 @@ class Measured:
     def listing(self, params: BlenderParams) -> Listing:
         """Return the list as clients know it; their reports are not needed."""
         return self.candidates.trimmed(strategy_of(params).choose(params, self.draws))
+
+
+# What the row of a weighted draw is that holds the concentration; it has no query.
+CONCENTRATION = "(concentration)"
+
+
+def _shares_of(table: pa.Table, candidates: Listing) -> IntArray:
+    """Return what was measured of every cell but <*,*>, and last the concentration."""
+    columns = (table[name].to_pylist() for name in ("query", "url", "noisy_share"))
+    share_of = {(query, url): share for query, url, share in zip(*columns, strict=True)}
+    cells = [*candidates.cells[:-1], (None, CONCENTRATION)]
+    return np.array([share_of[cell] for cell in cells], dtype=np.int64)
 
 
 def count_clients(reports: pa.Table, listing: Listing, params: BlenderParams) -> int:

@@ -19,9 +19,13 @@ def choose_cohorts(run: HeadListRun) -> None:
             return
         assign_groups(engine, run)
         params = run.request.params()
+        if params.is_weighted:
+            engine.step("head_list/weighted/searched")
+            engine.map("searched", normalise_records, "searches")
         engine.step(
             "head_list/chosen_records",
-            max_records_optin=params.max_records_optin,
+            # With weights, opt-in people contribute all that they searched.
+            max_records_optin=0 if params.is_weighted else params.max_records_optin,
             max_records_client=params.max_records_client,
         )
         engine.map("chosen_records", normalise_records, "records")

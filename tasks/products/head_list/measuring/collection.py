@@ -121,15 +121,18 @@ def _require_same(run: HeadListRun, folder: Path, package: CollectionPackage) ->
         there = read_package(folder, Keyring.open(run.home).public_key, verify=is_signed)
     except HybridDPError:
         there = None
-    if there is None or _without_statement(there) != _without_statement(package):
+    if there is None or _question_of(there) != _question_of(package):
         raise LedgerCorrupt(
             f"{folder} holds another package than these measurements give; restore it."
         )
 
 
-def _without_statement(package: CollectionPackage) -> CollectionPackage:
-    """Return the package without what it states of the ledger, as version 0.1.0 wrote it."""
-    return replace(package, curator=None)
+def _question_of(package: CollectionPackage) -> bytes:
+    """Return the package without what it states of the ledger, as version 0.1.0 wrote it.
+
+    In bytes: how opt-in people found the list is not in a package, and devices need not know it.
+    """
+    return replace(package, curator=None).to_bytes()
 
 
 def _require_nothing_blocked(run: HeadListRun) -> None:

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from hybriddp.arrays import IntArray
 from hybriddp.blender.clients import client_mechanism, count_reports
+from hybriddp.blender.finding import HeadListMechanism
 from hybriddp.blender.mechanisms import finding_mechanism, measured_vector, measuring_mechanism
 from hybriddp.params import PAPER
 from tasks.log.cohorts import read_participants
@@ -21,12 +22,16 @@ from tasks.products.head_list.estimation.processing import (
     published_listing,
 )
 from tasks.products.head_list.measuring.left_out import require_settled
+from tasks.products.head_list.measuring.weighted import draw_weighted_list
 from tasks.products.head_list.run import HeadListRun, params_of
 
 
 def draw_head_list(run: HeadListRun) -> pa.Table:
     """Name the records that enough people of S hold, as the strategy publishes them."""
+    if params_of(run).is_weighted:
+        return draw_weighted_list(run)
     is_paper, mechanism = params_of(run).strategy == PAPER, finding_mechanism(params_of(run))
+    assert isinstance(mechanism, HeadListMechanism)
 
     def count() -> pa.Table:
         with _cohort_records(run) as engine:

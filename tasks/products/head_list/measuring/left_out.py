@@ -18,7 +18,12 @@ from tasks.ledger.witnesses import write_witness
 from tasks.log.raw.files import BadInput
 from tasks.measured.stored import load_measurement
 from tasks.products.head_list import HEADLIST
-from tasks.products.head_list.measuring.left_out_file import LEFT_OUT_FILE, LISTED, without
+from tasks.products.head_list.measuring.left_out_file import (
+    LEFT_OUT_FILE,
+    LISTED,
+    named_records,
+    without,
+)
 from tasks.products.head_list.run import HeadListRun
 from tasks.release.run import Release, collection_id
 from tasks.store.home import write_whole
@@ -53,13 +58,13 @@ def is_settled(run: HeadListRun) -> bool:
 
 def blocked_now(run: HeadListRun) -> list[str]:
     """Return the queries that S named and that the operator's blocklist holds."""
-    named = load_measurement(run, HEADLIST)["query"].to_pylist()
+    named = named_records(load_measurement(run, HEADLIST))["query"].to_pylist()
     return sorted(read_blocklist(run.request.blocklist) & set(named))
 
 
 def list_to_sign_off(run: HeadListRun, blocked: Collection[str]) -> list[dict[str, Any]]:
     """Return what S named, without what is blocked: all that devices may come to see."""
-    listed = without(load_measurement(run, HEADLIST), blocked)
+    listed = without(named_records(load_measurement(run, HEADLIST)), blocked)
     # Strategy `paper` keeps no counts of S; then the order is that of the texts.
     return sorted(listed.to_pylist(), key=lambda row: -row.get("noisy_count", 0))
 

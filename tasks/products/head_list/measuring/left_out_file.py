@@ -1,6 +1,7 @@
 """What was left out of a head list, as auditors find it beside the measurements."""
 
 from collections.abc import Collection
+from itertools import compress
 
 import pyarrow as pa
 
@@ -8,7 +9,21 @@ import pyarrow as pa
 LISTED, LEFT_OUT_FILE = "listed", "left_out.json"
 
 
+def named_records(head_list_draw: pa.Table) -> pa.Table:
+    """Return the records that S named; beside them may stand what was measured of <q,*>."""
+    texts = zip(*(head_list_draw[name].to_pylist() for name in ("query", "url")), strict=True)
+    return _rows(head_list_draw, [None not in text for text in texts])
+
+
 def without(head_list_draw: pa.Table, queries: Collection[str]) -> pa.Table:
     """Return S's draw without the queries that are left out: their mass is on <*,*>."""
     kept = [query not in queries for query in head_list_draw["query"].to_pylist()]
-    return head_list_draw.filter(pa.array(kept, pa.bool_()))
+    return _rows(head_list_draw, kept)
+
+
+def _rows(table: pa.Table, is_kept: list[bool]) -> pa.Table:
+    # Not by Arrow's own filter, which imports all that it can compute, and few rows are here.
+    columns = {
+        name: list(compress(table[name].to_pylist(), is_kept)) for name in table.column_names
+    }
+    return table if all(is_kept) else pa.table(columns, schema=table.schema)

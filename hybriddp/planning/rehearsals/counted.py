@@ -16,9 +16,10 @@ from hybriddp.blender.estimation.pipeline import estimate, strategy_of
 from hybriddp.blender.headlist import HeadList, RecordCounts
 from hybriddp.blender.mechanisms import finding_mechanism, measured_vector, measuring_mechanism
 from hybriddp.blender.simulate import Level, levels_of
+from hybriddp.noise.laplace import DiscreteLaplace
 from hybriddp.params import PAPER
-from hybriddp.planning.client_counts import draw_report_counts
 from hybriddp.planning.prior import Prior
+from hybriddp.planning.rehearsals.client_counts import draw_report_counts
 from hybriddp.planning.setting import Setting
 from hybriddp.randomizers.laws import client_response
 
@@ -38,7 +39,7 @@ class Rehearsal:
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class Held:
     """How many users hold each record: their m units, and their first records."""
 
     units: IntArray
@@ -52,7 +53,7 @@ class Stage:
     def __init__(self, prior: Prior, setting: Setting) -> None:
         self.prior, self.setting, self.params = prior, setting, setting.params
         self.mechanism = finding_mechanism(self.params)
-        self._named_chance, self._named_units = self._far_tail()
+        self._named_chance, self._named_units = self.far_tail()
 
     def rehearse(self, *, rng: np.random.Generator) -> Rehearsal:
         """Draw one release.
@@ -60,11 +61,11 @@ class Stage:
         Privacy claim: none; the data comes from a public prior.
         """
         setting = self.setting
-        found = self._find(rng)
+        found = self.find(rng=rng)
         query_ids, url_ids, law = found.query_ids, found.url_ids, found.law
         measured = self._hold(setting.n_measurers, law, rng)
-        clients = _multinomial(setting.n_clients, law, rng)
-        waiting = _multinomial(setting.n_users - setting.n_serving, law, rng)
+        clients = multinomial(setting.n_clients, law, rng=rng)
+        waiting = multinomial(setting.n_users - setting.n_serving, law, rng=rng)
         truth = found.holders + measured.firsts + clients + waiting
         draws = self._draw(found, measured, clients, rng)
         estimates = estimate(self.params, draws)
@@ -82,30 +83,45 @@ class Stage:
         )
 
     def _draw(
-        self, found: "_Found", held: _Held, clients: IntArray, rng: np.random.Generator
+        self, found: "Found", held: Held, clients: IntArray, rng: np.random.Generator
     ) -> Draws:
         """Measure and report on what was found, as a release does."""
-        setting, params, candidates = self.setting, self.params, found.candidates
-        strategy, is_paper = strategy_of(params), params.strategy == PAPER
-        noisy = None if is_paper else found.noisy
-        draws = Draws(candidates, noisy, setting.n_finders, None, setting.n_measurers, None)
-        if is_paper or setting.n_measurers:
-            head_list = candidates if is_paper else strategy.choose(params, draws)
-            draws = replace(draws, measured=_measured(setting, head_list, found, held, rng))
-        head_list = strategy.choose(params, draws)
+        setting, params = self.setting, self.params
+        noisy = None if params.strategy == PAPER else found.noisy
+        draws = Draws(found.candidates, noisy, setting.n_finders, None, setting.n_measurers, None)
+        draws = replace(draws, measured=self.measure(draws, found, held, rng=rng))
+        head_list = strategy_of(params).choose(params, draws)
         response = client_response(params, head_list.list_sizes.tolist())
         holders = found.on_cells(head_list, clients, setting.n_clients)
         return replace(draws, reports=draw_report_counts(response, holders, rng=rng))
+
+    def measure(
+        self, draws: Draws, found: "Found", held: Held, *, rng: np.random.Generator
+    ) -> IntArray | None:
+        """Draw what T counts, if anybody is in it.
+
+        Privacy claim: none; the data comes from a public prior.
+        """
+        is_paper = self.params.strategy == PAPER
+        if not (is_paper or self.setting.n_measurers):
+            return None
+        strategy = strategy_of(self.params)
+        head_list = draws.candidates if is_paper else strategy.choose(self.params, draws)
+        return _measured(self.setting, head_list, found, held, rng)
 
     def count_found(self, *, rng: np.random.Generator) -> int:
         """Draw only how many queries S would find, at most M.
 
         Privacy claim: none; the data comes from a public prior.
         """
-        found = self._find(rng)
+        found = self.find(rng=rng)
         return min(len(np.unique(found.query_ids[found.named])), self.params.max_head_size)
 
-    def _find(self, rng: np.random.Generator) -> "_Found":
+    def find(self, *, rng: np.random.Generator) -> "Found":
+        """Draw what S finds.
+
+        Privacy claim: none; the data comes from a public prior.
+        """
         prior = self.prior
         held = self._hold(self.setting.n_finders, prior.probabilities, rng)
         occurs = np.flatnonzero((held.units > 0) & prior.is_nameable)
@@ -113,7 +129,7 @@ class Stage:
         tail_group, tail_units, tail_noisy = self._name_tail(rng)
         # From here on the named records of the tail stand one by one, too.
         n_known, n_tail = len(prior.query_ids), len(tail_group)
-        return _Found(
+        return Found(
             np.append(prior.query_ids, prior.n_queries + np.arange(n_tail)),
             np.append(prior.url_ids, np.zeros(n_tail, dtype=np.int64)),
             np.append(prior.probabilities, prior.group_probabilities[tail_group]),
@@ -122,19 +138,22 @@ class Stage:
             np.append(drawn.noisy_counts, tail_noisy),
         )
 
-    def _hold(self, n: int, law: FloatArray, rng: np.random.Generator) -> _Held:
+    def _hold(self, n: int, law: FloatArray, rng: np.random.Generator) -> Held:
         """Draw the records of n users: all m alike, or m independent ones."""
         m = self.params.max_records_optin
         n_alike = rng.binomial(n, 1 / self.setting.distinct_clicks) if m > 1 else n
-        alike = _multinomial(n_alike, law, rng)
+        alike = multinomial(n_alike, law, rng=rng)
         if n_alike == n:
-            return _Held(m * alike, alike, alike)
-        first = _multinomial(n - n_alike, law, rng)
-        others = _multinomial((n - n_alike) * (m - 1), law, rng)
-        return _Held(m * alike + first + others, alike + first, alike)
+            return Held(m * alike, alike, alike)
+        first = multinomial(n - n_alike, law, rng=rng)
+        others = multinomial((n - n_alike) * (m - 1), law, rng=rng)
+        return Held(m * alike + first + others, alike + first, alike)
 
-    def _far_tail(self) -> tuple[FloatArray, FloatArray]:
-        """Return each group's chance that a record is named, and the cdf of its units then."""
+    def far_tail(self) -> tuple[FloatArray, FloatArray]:
+        """Return each group's chance that a record is named, and the cdf of its units then.
+
+        Privacy claim: none; the data comes from a public prior.
+        """
         m, n, same = (
             self.params.max_records_optin,
             self.setting.n_finders,
@@ -159,6 +178,7 @@ class Stage:
         group = np.repeat(np.arange(len(n_named)), n_named)
         units = (self._named_units[group] < rng.random(len(group))[:, None]).sum(axis=1)
         noise, threshold = self.mechanism.noise, self.mechanism.threshold
+        assert isinstance(noise, DiscreteLaplace)
         # Beyond 0 the noise is geometric, so what exceeds the threshold is geometric, too.
         noisy = threshold + rng.geometric(1 - noise.decay, len(group))
         high = np.flatnonzero(units > threshold)
@@ -169,7 +189,7 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class Found:
     """One rehearsal's records, and which of them S named."""
 
     query_ids: IntArray
@@ -195,8 +215,11 @@ class _Found:
         return held
 
 
-def _multinomial(n: int, law: FloatArray, rng: np.random.Generator) -> IntArray:
-    """Count n draws from a law whose rest is no record."""
+def multinomial(n: int, law: FloatArray, *, rng: np.random.Generator) -> IntArray:
+    """Count n draws from a law whose rest is no record.
+
+    Privacy claim: none; the data comes from a public prior.
+    """
     rest = max(1 - float(law.sum()), 0.0)
     counts: IntArray = rng.multinomial(n, np.append(law, rest))[:-1]
     return counts
@@ -205,8 +228,8 @@ def _multinomial(n: int, law: FloatArray, rng: np.random.Generator) -> IntArray:
 def _measured(
     setting: Setting,
     head_list: HeadList,
-    found: _Found,
-    held: _Held,
+    found: Found,
+    held: Held,
     rng: np.random.Generator,
 ) -> IntArray:
     """Draw what T counts on a list, with its noise."""

@@ -1,0 +1,1 @@
+"""Releases rehearsed on a public prior, from counts instead of people."""
