@@ -239,7 +239,7 @@ class BlenderParams:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of the release should know about these choices."""
-        if self.budget.epsilon <= math.log(2):
+        if self.budget.epsilon <= math.log(2) and not self.is_weighted:
             return (
                 "epsilon is at most ln 2, where JPC19 theorem 3.1 is silent; the guarantee holds "
                 "all the same by docs/proofs/create_head_list.md.",

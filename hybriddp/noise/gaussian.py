@@ -132,6 +132,11 @@ class DiscreteGaussian:
         return cls(_least_scale(budget, sensitivity))
 
     @property
+    def reach(self) -> float:
+        """Beyond it lies a chance below 1e-17."""
+        return 9 * self.scale
+
+    @property
     def variance(self) -> float:
         """The variance of the law, which is scale^2 but for a hair at scales below 2."""
         if self.scale >= 4:

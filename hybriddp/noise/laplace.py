@@ -62,6 +62,11 @@ class DiscreteLaplace:
             "derive it from a budget with DiscreteLaplace.for_epsilon",
         )
 
+    @property
+    def reach(self) -> float:
+        """Beyond it lies a chance below 1e-17."""
+        return 40 * self.scale
+
     @classmethod
     def for_epsilon(cls, epsilon: Fraction, l1_sensitivity: int) -> "DiscreteLaplace":
         """Return the least noise whose cost at this sensitivity is at most epsilon, exactly.

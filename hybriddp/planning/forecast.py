@@ -12,16 +12,14 @@ from hybriddp.arrays import FloatArray
 LEAST_RECORDS = 0.5
 # So many of the likeliest records are looked at; rarer ones hardly ever pass a threshold.
 _N_LIKELIEST = 2_000
-# Noise beyond so many scales has a chance below 1e-17.
-_REACH = 40
 
 
 class Noise(Protocol):
     """What is added to a count."""
 
     @property
-    def scale(self) -> float:
-        """How far it reaches."""
+    def reach(self) -> float:
+        """Beyond it lies a chance below 1e-17."""
 
 
 class Naming(Protocol):
@@ -52,7 +50,7 @@ def expected_named(
     law = np.sort(np.asarray(probabilities, dtype=np.float64))[::-1][:_N_LIKELIEST]
     if not len(law):
         return 0.0
-    reach = mechanism.threshold + _REACH * mechanism.noise.scale
+    reach = mechanism.threshold + mechanism.noise.reach
     holders = np.arange(1, int(reach / units_per_user) + 2)
     passing = mechanism.release_probability(holders * units_per_user)
     means = n_users * law

@@ -1,5 +1,6 @@
 """What every product's privacy label says alike, in plain words, from a manifest alone."""
 
+import math
 from fractions import Fraction
 
 from hybriddp.rounding import rounded_up
@@ -8,6 +9,10 @@ from tasks.ledger.payloads import Cap
 
 # Over how many years the worst case of a refilling cap is stated.
 HORIZON_YEARS = 10
+# As many as tell all floating-point numbers apart.
+ALL_DIGITS = 17
+# Parts of the clients who share what they know, against whom second guarantees are stated.
+COALITIONS = (Fraction(0), Fraction(1, 10), Fraction(1, 2))
 
 
 def lifetime_promise(cap: Cap, what: str = "searches") -> str:
@@ -38,3 +43,13 @@ def limits_of_the_promise(hidden: str, people_who: str, first: str = "") -> str:
 def number_of(units: int, per_one: int) -> str:
     """Return whole units of the ledger as the number that they stand for, never a smaller one."""
     return rounded_up(Fraction(units, per_one))
+
+
+def in_decimals(epsilon: Fraction) -> str:
+    """Return a number of four decimals that is not below this one."""
+    return f"{math.ceil(epsilon * 10_000) / 10_000:.4f}"
+
+
+def coalition_words(share: str) -> str:
+    """Say how many clients share what they know."""
+    return "none" if float(share) == 0 else f"{float(share):.0%}"

@@ -14,6 +14,8 @@ from hybriddp.blender.headlist import HeadList
 from hybriddp.blender.weighted.mechanism import ShareMeasuring, WeightedFinding
 from hybriddp.blender.weighted.searches import Searches
 from hybriddp.device.normalise import normalise_query, normalise_url
+from hybriddp.errors import HybridDPError
+from hybriddp.params import BlenderParams
 from tasks.log.engine import open_warehouse
 from tasks.measured.stored import load_measurement
 from tasks.products.head_list import HEADLIST
@@ -186,6 +188,32 @@ def test_a_query_that_is_left_out_takes_all_of_its_rows_with_it(root, no_noise):
     assert part.draws.measured.tolist() == [
         *whole.draws.measured[:-1][cells].tolist(), whole.draws.measured[-1],
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda rows: rows[:-1],
+        lambda rows: [*rows, rows[0]],
+        lambda rows: [*rows, rows[-1] | {"url": None}],
+        lambda rows: [rows[0] | {"noisy_count": None}, *rows[1:]],
+        lambda rows: [*rows[:-1], rows[-1] | {"noisy_share": None}],
+        lambda rows: [*rows[:-1], rows[-1] | {"noisy_count": 5}],
+        lambda rows: [*rows, rows[0] | {"query": "other", "url": None, "noisy_count": None}],
+    ],
+)
+def test_rows_that_no_draw_makes_are_refused(spoil):
+    params = BlenderParams(strategy="high-utility", finding="gaussian")
+    drawn = [
+        {"query": "a", "url": "u", "noisy_count": 9_000, "noisy_share": 90_000},
+        {"query": "a", "url": None, "noisy_count": None, "noisy_share": 3},
+        {"query": None, "url": CONCENTRATION, "noisy_count": None, "noisy_share": 7},
+    ]
+    tables = [pa.Table.from_pylist(rows) for rows in (drawn, spoil(drawn))]
+    found = Measured.of(params, {"S": 100}, {"S": tables[0]})
+    assert found.draws.measured.tolist() == [90_000, 3, 7]
+    with pytest.raises((HybridDPError, KeyError, TypeError)):
+        Measured.of(params, {"S": 100}, {"S": tables[1]})
 
 
 def test_what_is_on_no_listed_query_is_on_no_cell():

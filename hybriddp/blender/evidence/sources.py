@@ -59,7 +59,8 @@ class CentralCounts:
 
     `spread` is the variance of one user's weight on a cell, as a part of p(1-p): 1 for one
     record a user, down to 1/m where a user's m records are spread evenly. It and the noise may
-    be the same for all cells, or each cell's own.
+    be the same for all cells, or each cell's own. `deviation` is how far what was counted may be
+    from the share itself, as a part of it: the larger a share, the more.
     """
 
     values: FloatArray
@@ -67,6 +68,7 @@ class CentralCounts:
     noise_variance: float | FloatArray  # of a count, in users
     spread: float | FloatArray = 1.0
     only_occurring: bool = False  # cells that none of these users holds were not looked at
+    deviation: FloatArray | None = None
 
     @classmethod
     def of(
@@ -101,13 +103,17 @@ class CentralCounts:
         spread, noise = (
             _beside(number, probabilities.ndim) for number in (self.spread, self.noise_variance)
         )
-        return spread * probabilities * (1 - probabilities) / n + noise / n**2
+        variances = spread * probabilities * (1 - probabilities) / n + noise / n**2
+        if self.deviation is None:
+            return variances
+        return variances + (_beside(self.deviation, probabilities.ndim) * probabilities) ** 2
 
     def log_likelihood(self, grid: FloatArray, centres: FloatArray) -> FloatArray:
         """Quasi-likelihood of a count x with mean n p and variance V(t) = phi t + s at mean t.
 
         The integral of (x - t)/V(t), which is Poisson's likelihood for phi = 1 and s = 0. It is
-        skewed as counts are, where a normal law would promise too much certainty to the left.
+        skewed as counts are, where a normal law would promise too much certainty to the left. A
+        deviation d adds (d t)^2 to V(t): a small share cannot have been counted as a large one.
 
         Privacy claim: none; post-processing of noisy counts.
         """
@@ -115,6 +121,9 @@ class CentralCounts:
         phi = spread * (1 - np.clip(centres, 0, 0.999))[:, None]
         mean = self.n_users * grid
         counts = (self.n_users * self.values)[:, None]
+        if self.deviation is not None:
+            differing = (self.deviation[:, None] * mean) ** 2
+            return _integral((counts - mean) / (phi * mean + noise + differing), mean)
         with_noise = np.maximum(counts + noise / phi, 0)
         log_likelihood = with_noise / phi * np.log(phi * mean + noise) - mean / phi
         if self.only_occurring:
@@ -137,7 +146,20 @@ class CentralCounts:
             number[cells] if isinstance(number, np.ndarray) else number
             for number in (self.spread, self.noise_variance)
         )
-        return replace(self, values=self.values[cells], spread=spread, noise_variance=noise)
+        deviation = None if self.deviation is None else self.deviation[cells]
+        return replace(
+            self,
+            values=self.values[cells],
+            spread=spread,
+            noise_variance=noise,
+            deviation=deviation,
+        )
+
+
+def _integral(slopes: FloatArray, points: FloatArray) -> FloatArray:
+    """Return each row's integral from its first point on, by trapezoids."""
+    steps = np.diff(points, axis=1) * (slopes[:, 1:] + slopes[:, :-1]) / 2
+    return np.concatenate([np.zeros((len(points), 1)), np.cumsum(steps, axis=1)], axis=1)
 
 
 def _beside(number: float | FloatArray, n_dimensions: int) -> float | FloatArray:

@@ -19,14 +19,19 @@ from hybriddp.blender.weighted.weights import (
     squared_shift_of_weights,
     weight_of,
 )
-from hybriddp.errors import require
+from hybriddp.errors import InvalidParameter, require
 from hybriddp.noise.dominated import rho_of
+from hybriddp.noise.exact_gaussian import MAX_NUMERATOR
 from hybriddp.noise.gaussian import DiscreteGaussian, analytic_sd
 from hybriddp.params import Budget
 
 # Of the loss. Measuring needs little: noise on a share is far below its sampling error.
 MEASURING_PART = Fraction(1, 8)
 _STEP = 1.005
+# The least threshold lies near the least noise; so much more of it was never needed.
+_MOST_NOISE = 4
+# Noise of shares is a larger number, for they have more units and a smaller part of the loss.
+_SHARES_NOISE = 100
 # Noise exceeds this many standard deviations with a chance of e^-200.
 _MOST_SDS = 20
 
@@ -165,11 +170,16 @@ def _smallest_threshold(
     # Less noise would cost more than the budget, whatever is named.
     scale = analytic_sd(budget, WEIGHT_UNITS * (2 / float(1 - measuring_part)) ** 0.5)
     best: WeightedListDraw | None = None
-    while True:
+    largest = min(scale * _MOST_NOISE, MAX_NUMERATOR / _SHARES_NOISE)
+    while scale < largest:
         found = _with_noise(budget, most_records, math.ceil(scale), measuring_part)
         if found is not None and best is not None and found.threshold >= best.threshold:
             return best
         best, scale = found, scale * _STEP
+    raise InvalidParameter(
+        f"epsilon and delta must be larger for Gaussian finding, got {float(budget.epsilon):g} and "
+        f"{float(budget.delta):g}; use Laplace noise (finding laplace), or raise one of them."
+    )
 
 
 def _with_noise(

@@ -77,9 +77,14 @@ def records_of(
     part, values = _blended(scaled, shares, of_scaled, of_shares, ratio.deviation)
     # A person who gives d records 1/sqrt(d) each adds p to the variance of their weights.
     spread = (part / ratio.value + (1 - part) * np.sqrt(spread_of_shares)) ** 2
-    differing = of_scaled + (ratio.deviation * np.maximum(values, 0)) ** 2
-    noise = part**2 * differing + (1 - part) ** 2 * of_shares
-    return CentralCounts(values / n_people, n_people, noise, np.minimum(spread, 1.0))
+    noise = part**2 * of_scaled + (1 - part) ** 2 * of_shares
+    return CentralCounts(
+        values / n_people,
+        n_people,
+        noise,
+        np.minimum(spread, 1.0),
+        deviation=part * ratio.deviation,
+    )
 
 
 def spread_of(event: WeightedListDraw, concentration: int, total: int) -> float:

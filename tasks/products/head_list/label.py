@@ -1,15 +1,28 @@
 """The manifest of a head list, and the privacy label that says it in plain words."""
 
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any
 
+from hybriddp.params import BlenderParams
+from hybriddp.randomizers.laws import client_budget
+from hybriddp.rounding import rounded_up
 from tasks.ledger.charges import DELTA_UNITS, EPSILON_UNITS
 from tasks.products.head_list import CLIENTS, HEAD_LIST, HEADLIST, HISTOGRAM
 from tasks.products.head_list.parameters import HeadListParameters
-from tasks.products.label import lifetime_promise, limits_of_the_promise, number_of
+from tasks.products.label import (
+    ALL_DIGITS,
+    COALITIONS,
+    coalition_words,
+    in_decimals,
+    lifetime_promise,
+    limits_of_the_promise,
+    number_of,
+)
 from tasks.products.label_people import epoch_promise, membership_limits
 from tasks.products.parameters import Short
 from tasks.store.reading import is_text
-from tasks.verify.form import fields, fitting, keyed, number
+from tasks.verify.form import fields, fitting, keyed, listed, maybe, name, number, short
 from tasks.verify.manifest import Decimals, Manifest, Part, Size, Words, words_of
 
 if TYPE_CHECKING:
@@ -32,6 +45,9 @@ class Agreement(Part):
     suspicious_records: Size
 
 
+_SECOND = maybe(listed(keyed(name, short, 10), 10))
+
+
 class Masses(Part):
     """What is on no row: the wildcards' probabilities."""
 
@@ -50,9 +66,10 @@ _MASSES = fields(
 
 
 class HeadListManifest(Manifest):
-    """What the manifest of a head list says."""
+    """What the manifest of a head list says; version 0.2.0 stated no second guarantee."""
 
     parameters: HeadListParameters
+    second_guarantee: Annotated[list[dict[str, str]] | None, fitting(_SECOND)] = None
     interval_method: Short
     cross_check: Agreement
     decimals: Decimals
@@ -84,6 +101,7 @@ def write_label(manifest: HeadListManifest) -> str:
         "**What the numbers mean.** Whatever one person had searched for instead, no list would "
         "have become more than e^epsilon times as likely, but for a chance of delta. The promise "
         f"compares {groups[HEADLIST].neighbours}.",
+        *_second(manifest.second_guarantee),
         _membership(parameters),
         *epoch_promise(parameters),
         lifetime_promise(manifest.cap),
@@ -94,6 +112,50 @@ def write_label(manifest: HeadListManifest) -> str:
         *(f"**Note.** {note}" for note in parameters.params.notes),
     ]
     return "\n\n".join(sections) + "\n"
+
+
+def second_guarantee(params: BlenderParams, n_clients: int) -> list[dict[str, str]] | None:
+    """Return what clients are promised against those who see only counts; None if nothing more.
+
+    One row for each size of a coalition, at the delta of the release.
+    """
+    # Whoever reads a label computes nothing, and scipy takes long to import.
+    from hybriddp.randomizers.shuffling import shuffled_epsilon
+
+    local, delta = client_budget(params), params.budget.delta
+    if local.delta > 0 or n_clients == 0:
+        return None  # FMT21 is for reports that need no delta
+    stated = []
+    for share in COALITIONS:
+        n_honest = n_clients - int(share * n_clients)
+        epsilon = shuffled_epsilon(local.epsilon, delta, n_honest)
+        stated.append(
+            {
+                "coalition": f"{float(share):g}",
+                "epsilon_clients": in_decimals(epsilon),
+                "delta": rounded_up(delta, ALL_DIGITS),
+            }
+        )
+    return stated if Fraction(stated[0]["epsilon_clients"]) < local.epsilon else None
+
+
+def _second(stated: Sequence[Mapping[str, str]] | None) -> list[str]:
+    """State the second guarantee, if there is one."""
+    if stated is None:
+        return []
+    rows = "\n".join(
+        f"| {coalition_words(row['coalition'])} | {row['epsilon_clients']} | {row['delta']} |"
+        for row in stated
+    )
+    return [
+        "**Clients, against those who see only the release** (the second guarantee, beside the "
+        "first, which it does not replace). Of the clients' reports only how often each cell was "
+        "reported is kept, so one client's report hides among the others'. Whoever sees nothing "
+        "but the release, or these counts, learns less of a client. It does not hold against the "
+        "curator, nor against anybody who sees a report and knows whose it is.",
+        "| clients who share what they reported | epsilon, other clients | delta |\n"
+        f"|---|---|---|\n{rows}",
+    ]
 
 
 def _agreement(check: Agreement) -> str:

@@ -16,7 +16,7 @@ from tasks.products.head_list import CLIENTS
 from tasks.products.head_list.estimation.listing import count_clients
 from tasks.products.head_list.estimation.processing import estimated, published_listing
 from tasks.products.head_list.estimation.tables import build_tables
-from tasks.products.head_list.label import describe_check, head_list_words
+from tasks.products.head_list.label import describe_check, head_list_words, second_guarantee
 from tasks.products.head_list.measuring.left_out import digest_of
 from tasks.products.head_list.request import PublishSettings
 from tasks.products.head_list.run import parameters_of
@@ -49,8 +49,10 @@ def make(
     guarantees = guarantees_of(release.reservation.groups, head_list_words(parameters))
     reports = load_measurement(release, CLIENTS)
     guarantees[CLIENTS]["people"] = count_clients(reports, listing, parameters.params)
+    second = second_guarantee(parameters.params, guarantees[CLIENTS]["people"])
     facts = {
         "guarantees": guarantees,
+        **({} if second is None else {"second_guarantee": second}),
         "interval_method": strategy_of(parameters.params).INTERVAL_METHOD,
         "cross_check": describe_check(check),
         "decimals": tables.decimals,

@@ -118,7 +118,12 @@ class ReleaseRequest(SearchRequest, PublishSettings):
 
     @model_validator(mode="after")
     def _parameters_fit_together(self) -> "ReleaseRequest":
-        self.params()  # refuses what the mechanisms cannot keep
+        params = self.params()  # refuses what the mechanisms cannot keep
+        if params.is_weighted:
+            # Not every budget has such noise; and scipy takes long to import.
+            from hybriddp.blender.mechanisms import weighted_mechanism
+
+            weighted_mechanism(params)
         if self.reports is not None and self.clients != "reports":
             raise ValueError("reports are given, so clients must be 'reports'")
         self._opted_in_people_are_named_once()

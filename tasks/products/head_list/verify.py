@@ -5,12 +5,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from tasks.products.head_list import HEADLIST
+from tasks.products.head_list import CLIENTS, HEADLIST
 from tasks.products.head_list.estimation.columns import HEAD_LIST, TRENDS
-from tasks.products.head_list.label import HeadListManifest, head_list_words, write_label
+from tasks.products.head_list.label import (
+    HeadListManifest,
+    head_list_words,
+    second_guarantee,
+    write_label,
+)
 from tasks.products.head_list.measuring.left_out_file import LISTED, without
 from tasks.products.head_list.parameters import groups_of, prices_of
-from tasks.verify.checks import require_prices
+from tasks.verify.checks import VerificationFailed, require_prices
 from tasks.verify.manifest import Words
 
 MANIFEST = HeadListManifest
@@ -28,7 +33,13 @@ def groups(manifest: HeadListManifest) -> tuple[str, ...]:
 
 def check_promise(manifest: HeadListManifest, tables: Mapping[str, pa.Table]) -> None:
     """See that the guarantees are what the parameters cost."""
-    require_prices(manifest, prices_of(manifest.parameters.params))
+    params = manifest.parameters.params
+    require_prices(manifest, prices_of(params))
+    if manifest.second_guarantee is None:
+        return  # as of version 0.2.0
+    people = manifest.guarantees[CLIENTS].people if CLIENTS in manifest.guarantees else 0
+    if manifest.second_guarantee != second_guarantee(params, people):
+        raise VerificationFailed("the second guarantee is not the one that is proved.")
 
 
 def words(manifest: HeadListManifest) -> Words:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from tasks.products.label import lifetime_promise, limits_of_the_promise
+from tasks.products.label import coalition_words, lifetime_promise, limits_of_the_promise
 from tasks.products.label_people import epoch_promise
 from tasks.products.mean import MEANS, SUMS
 from tasks.products.mean.parameters import MeanParameters
@@ -67,8 +67,8 @@ def _second(stated: Sequence[Mapping[str, Any]] | None) -> list[str]:
     if stated is None:
         return []
     rows = "\n".join(
-        f"| {_coalition(row['coalition'])} | {row['epsilon_optin']} | {row['epsilon_clients']} | "
-        f"{row['delta']} |"
+        f"| {coalition_words(row['coalition'])} | {row['epsilon_optin']} | "
+        f"{row['epsilon_clients']} | {row['delta']} |"
         for row in stated
     )
     return [
@@ -80,10 +80,6 @@ def _second(stated: Sequence[Mapping[str, Any]] | None) -> list[str]:
         "| clients who share what they know | epsilon, opt-in people | epsilon, other clients | "
         f"delta |\n|---|---|---|---|\n{rows}",
     ]
-
-
-def _coalition(share: str) -> str:
-    return "none" if float(share) == 0 else f"{float(share):.0%}"
 
 
 def _intervals(manifest: MeanManifest) -> str:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from hybriddp.mean.design import MeanDesign, Sizes, certified_against
 from hybriddp.mean.estimation import KeyAgreement, KeyMean, KeySums, together
 from hybriddp.rounding import rounded_up
 from tasks.products.files import files_of, rounded
+from tasks.products.label import ALL_DIGITS, COALITIONS, in_decimals
 from tasks.products.mean import NUMBERS, SQUARES, SUMS
 from tasks.verify.manifest import words_of
 
@@ -36,10 +36,6 @@ WORDS = words_of(
     },
     trusts={SUMS: "the curator", SQUARES: "the curator", NUMBERS: "the curator (simulated)"},
 )
-# As many as tell all floating-point numbers apart.
-_ALL_DIGITS = 17
-# Parts of the clients who share what they know, against whom the second guarantee is stated.
-COALITIONS = (Fraction(0), Fraction(1, 10), Fraction(1, 2))
 
 
 def by_key(measured: Mapping[str, pa.Table]) -> Iterator[KeySums]:
@@ -116,17 +112,12 @@ def second_guarantee(design: MeanDesign, sizes: Sequence[Sizes]) -> list[dict[st
         stated.append(
             {
                 "coalition": f"{float(share):g}",
-                "epsilon_optin": _upwards(proved.epsilon_trusted),
-                "epsilon_clients": _upwards(proved.epsilon_local),
-                "delta": rounded_up(proved.budget.delta, _ALL_DIGITS),
+                "epsilon_optin": in_decimals(proved.epsilon_trusted),
+                "epsilon_clients": in_decimals(proved.epsilon_local),
+                "delta": rounded_up(proved.budget.delta, ALL_DIGITS),
             }
         )
     return stated
-
-
-def _upwards(epsilon: Fraction) -> str:
-    """Return a number of four decimals that is not below this one."""
-    return f"{math.ceil(epsilon * 10_000) / 10_000:.4f}"
 
 
 def judged_facts(table: pa.Table, decimals: int, upper: float) -> dict[str, Any]:

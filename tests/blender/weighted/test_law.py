@@ -252,3 +252,9 @@ def test_what_is_no_draw_is_refused(changed, words):
     event = WeightedListMechanism.for_budget(Budget(1, "1e-5"), 5).event
     with pytest.raises(InvalidParameter, match=words):
         from_json({**to_json(event), **changed})
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [("4", "1e-90"), ("1e-4", "1e-6")])
+def test_a_budget_without_noise_is_refused_in_words(epsilon, delta):
+    with pytest.raises(InvalidParameter, match="larger for Gaussian finding"):
+        WeightedListMechanism.for_budget(Budget(epsilon, delta), 10)

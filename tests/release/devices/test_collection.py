@@ -57,7 +57,10 @@ pytestmark = pytest.mark.usefixtures("gates_waived")
 PEOPLE = [str(number) for number in range(240)]
 OPTED_IN = PEOPLE[:200]
 BLOCKED = QUERIES[0]
-STRATEGIES = [{}, {"strategy": "paper"}, {"headlist_user_fraction": 1.0}]
+STRATEGIES = [
+    {}, {"strategy": "paper"}, {"headlist_user_fraction": 1.0},
+    {"finding": "gaussian", "headlist_user_fraction": None},
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from hybriddp.blender.clients import client_mechanism, reports_per_client
 from hybriddp.blender.estimation.levels import Draws
 from hybriddp.blender.estimation.pipeline import strategy_of
 from hybriddp.blender.headlist import HeadList
+from hybriddp.errors import HybridDPError
 from hybriddp.params import PAPER, BlenderParams
 from tasks.products.head_list import CLIENTS, HEADLIST, HISTOGRAM
 from tasks.products.head_list.measuring.left_out_file import named_records
@@ -136,10 +137,18 @@ CONCENTRATION = "(concentration)"
 
 def _shares_of(table: pa.Table, candidates: Listing) -> IntArray:
     """Return what was measured of every cell but <*,*>, and last the concentration."""
-    columns = (table[name].to_pylist() for name in ("query", "url", "noisy_share"))
-    share_of = {(query, url): share for query, url, share in zip(*columns, strict=True)}
+    columns = (table[name].to_pylist() for name in ("query", "url", "noisy_share", "noisy_count"))
+    rows = {(query, url): numbers for query, url, *numbers in zip(*columns, strict=True)}
     cells = [*candidates.cells[:-1], (None, CONCENTRATION)]
-    return np.array([share_of[cell] for cell in cells], dtype=np.int64)
+    is_named = {cell: None not in cell for cell in cells}
+    if (
+        rows.keys() != is_named.keys()
+        or len(rows) != table.num_rows
+        or any(share is None or (count is not None) != is_named[cell]
+               for cell, (share, count) in rows.items())
+    ):  # fmt: skip
+        raise HybridDPError("the measurement has other rows than a draw with weights makes.")
+    return np.array([rows[cell][0] for cell in cells], dtype=np.int64)
 
 
 def count_clients(reports: pa.Table, listing: Listing, params: BlenderParams) -> int:

@@ -7,6 +7,7 @@ from collections import defaultdict
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hybriddp.arrays import IntArray
 from hybriddp.blender.mechanisms import weighted_mechanism
@@ -78,11 +79,12 @@ def shares_on(listing: Listing, sums: pa.Table) -> IntArray:
     The last entry is the concentration of the named records.
     """
     exact: dict[Cell, int] = defaultdict(int)
-    queries, cells = set(listing.listed_queries), set(listing.cells)
+    # Few of many records are of listed queries.
+    queries = pa.array(listing.listed_queries, pa.string())
+    sums = sums.filter(pc.is_in(sums["query"], value_set=queries))
+    cells = set(listing.cells)
     columns = (sums[name].to_pylist() for name in ("share", "concentration"))
     for (query, url), share, concentration in zip(_pairs(sums), *columns, strict=True):
-        if query not in queries:
-            continue
         is_named = (query, url) in cells
         exact[query, url if is_named else None] += share
         exact[None, CONCENTRATION] += concentration if is_named else 0
