@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tasks.budget.accounts import account_of
 from tasks.log.engine import DuckDBEngine
+from tasks.log.ids import canonical
 from tasks.products.head_list.measuring.cohorts import assign_groups
 from tasks.products.head_list.request import ReleaseRequest
 from tasks.products.head_list.run import HeadListRun
@@ -15,8 +16,8 @@ from tasks.store.keys import Keyring, make_keys
 from tests.examples import few
 from tests.homes import new_home
 
-# As `members` has them: not empty, and without spaces around.
-PERSONS = st.lists(st.text(min_size=1).filter(lambda text: text == text.strip()), unique=True)
+# As `members` has them: in their one form, and not empty.
+PERSONS = st.lists(st.text(min_size=1).map(canonical).filter(bool), unique=True)
 
 
 @pytest.fixture(scope="module")
