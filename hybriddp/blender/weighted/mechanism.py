@@ -25,8 +25,9 @@ from hybriddp.noise.exact_gaussian import MAX_NUMERATOR
 from hybriddp.noise.gaussian import DiscreteGaussian, analytic_sd
 from hybriddp.params import Budget
 
-# Of the loss. Measuring needs little: noise on a share is far below its sampling error.
-MEASURING_PART = Fraction(1, 8)
+# Of the loss. With less, frequent records are less exact than counts would be at epsilon 1; with
+# more, the list is shorter, and clients know these records anyway.
+MEASURING_PART = Fraction(1, 5)
 _STEP = 1.005
 # The least threshold lies near the least noise; so much more of it was never needed.
 _MOST_NOISE = 4
@@ -165,7 +166,7 @@ def _smallest_threshold(
         0 < measuring_part < 1,
         "measuring_part must be strictly between 0 and 1",
         float(measuring_part),
-        "an eighth is a good choice",
+        "a fifth is a good choice",
     )
     # Less noise would cost more than the budget, whatever is named.
     scale = analytic_sd(budget, WEIGHT_UNITS * (2 / float(1 - measuring_part)) ** 0.5)
