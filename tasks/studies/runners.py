@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from hybriddp.studies.blender.finding import FindingSetting, draw_law, run_finding
+from hybriddp.studies.blender.finding import FindingSetting, draw_shared_law, run_finding
 from hybriddp.studies.blender.runs import Row, run_setting
 from hybriddp.studies.blender.settings import Setting
 from hybriddp.studies.blender.users import draw_users
@@ -47,7 +47,7 @@ def _draw_nobody(population: str, seed: int, *, is_quick: bool) -> None:
 
 _RUNNERS: dict[type, Runner] = {
     Setting: Runner(draw_users, run_setting),
-    FindingSetting: Runner(draw_law, run_finding),
+    FindingSetting: Runner(draw_shared_law, run_finding),
     ZealousSetting: Runner(draw_log_of, run_zealous),
     ParameterSetting: Runner(_draw_nobody, run_parameters),
     MeanStudySetting: Runner(_draw_nobody, run_mean_study),

@@ -39,14 +39,14 @@ def calibration_row(release: SimulatedRelease, users: Users, params: BlenderPara
     truth = users.law_of_cells(head_list)
     cells, shown = head_list.record_cells, records.projected
     sums = np.add.reduceat(truth, head_list.cell_starts)[:-1]
-    covered = _covered(records.low[cells], records.high[cells], truth[cells])
+    of_records = covered(records.low[cells], records.high[cells], truth[cells])
     low, high = rank_intervals(shown[cells], records.blended.variances[cells])
     ranks = np.empty(len(cells))
     ranks[np.argsort(-truth[cells], kind="stable")] = np.arange(1, len(cells) + 1)
     return {
-        "coverage_records": covered,
-        "coverage_queries": _covered(queries.low[:-1], queries.high[:-1], sums),
-        "coverage_ranks": _covered(low.astype(float), high.astype(float), ranks),
+        "coverage_records": of_records,
+        "coverage_queries": covered(queries.low[:-1], queries.high[:-1], sums),
+        "coverage_ranks": covered(low.astype(float), high.astype(float), ranks),
         "relative_width": float(
             np.median((records.high - records.low)[cells] / np.maximum(shown[cells], 1e-12))
         ),
@@ -55,7 +55,11 @@ def calibration_row(release: SimulatedRelease, users: Users, params: BlenderPara
     }
 
 
-def _covered(low: FloatArray, high: FloatArray, truth: FloatArray) -> float:
+def covered(low: FloatArray, high: FloatArray, truth: FloatArray) -> float:
+    """Return the share of intervals that hold the truth.
+
+    Privacy claim: none; synthetic data.
+    """
     return float(((low <= truth) & (truth <= high)).mean())
 
 

@@ -4,17 +4,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hybriddp.arrays import BoolArray, FloatArray, IntArray
-from hybriddp.blender.headlist import HeadList, RecordCounts
+from hybriddp.arrays import BoolArray, IntArray
+from hybriddp.blender.headlist import RecordCounts
 from hybriddp.blender.metrics import evaluate
 from hybriddp.blender.simulate import SimulatedRelease, simulate, simulate_searches
 from hybriddp.blender.weighted.searches import Searches
 from hybriddp.errors import require_one_of
 from hybriddp.params import GAUSSIAN, HIGH_UTILITY, PAPER, BlenderParams, usual_finding
 from hybriddp.planning.populations import Population, study_rng
-from hybriddp.planning.profiles import POPULATIONS, head_and_tail
+from hybriddp.planning.profiles import POPULATIONS
+from hybriddp.studies.blender.checks import covered
 from hybriddp.studies.blender.settings import derived_seed
-from hybriddp.studies.blender.users import QUICK_SIZES
+from hybriddp.studies.blender.users import draw_law, frequent_records, law_of_cells
 from hybriddp.studies.synthetic.log import RECORDS_LOGNORMAL_SIGMA
 
 # BLENDER as published; ours with one record a person, and with five of the weight of one; weights.
@@ -22,7 +23,6 @@ FIVE = "five records"
 FINDERS = (PAPER, HIGH_UTILITY, FIVE, GAUSSIAN)
 # The longest list that is looked at, and the top that it should hold.
 _N_TOP = 50
-_N_KNOWN = 200_000
 # Probabilities as counts of so many.
 _SCALE = 10**12
 _MOST_RECORDS = 1_000
@@ -66,27 +66,23 @@ class FindingSetting:
         )
 
 
-def draw_law(population: str, seed: int, *, is_quick: bool) -> Population:
+def draw_shared_law(population: str, seed: int, *, is_quick: bool) -> Population:
     """Draw the law that all settings of this seed share."""
     rng = study_rng(derived_seed("law", population, is_quick, seed))
-    if not is_quick:
-        return POPULATIONS[population](rng=rng)
-    n_users, n_queries, n_urls = QUICK_SIZES[population]
-    return head_and_tail(population, n_users=n_users, n_queries=n_queries, n_urls=n_urls, rng=rng)
+    return draw_law(population, is_quick, rng=rng)
 
 
 def run_finding(study: str, setting: FindingSetting, seed: int, law: Population) -> list[Row]:
     """Publish once, and compare with the law; the people of a seed are the same for all methods."""
     release = _release(study, setting, seed, law)
     head = release.head_list
-    truth = _law_of_cells(law, head)
+    truth = law_of_cells(law, head)
     cells, queries = head.record_cells, np.add.reduceat(truth, head.cell_starts)[:-1]
     shown, listed = release.records, release.queries
-    known = np.arange(min(_N_KNOWN, len(law.record_cdf)))
-    ids = law.decode_records(known)
-    counts = np.round(np.diff(law.record_cdf[: len(known)], prepend=0.0) * _SCALE)
-    order = np.lexsort((ids[1], ids[0]))
-    exact = RecordCounts(ids[0][order], ids[1][order], counts[order].astype(np.int64))
+    query_ids, url_ids, probabilities = frequent_records(law)
+    order = np.lexsort((url_ids, query_ids))
+    counts = np.round(probabilities * _SCALE).astype(np.int64)
+    exact = RecordCounts(query_ids[order], url_ids[order], counts[order])
     utility = evaluate(head, shown.projected, listed.projected, exact, _SCALE, _N_TOP)
     top = np.argsort(-law.query_probabilities, kind="stable")[:_N_TOP]
     row: Row = {
@@ -100,8 +96,8 @@ def run_finding(study: str, setting: FindingSetting, seed: int, law: Population)
         "l1_common_records": _l1_common(study, setting, seed, law, release),
     }
     if setting.method != PAPER and head.n_records:
-        row["coverage_records"] = _covered(shown.low[cells], shown.high[cells], truth[cells])
-        row["coverage_queries"] = _covered(listed.low[:-1], listed.high[:-1], queries)
+        row["coverage_records"] = covered(shown.low[cells], shown.high[cells], truth[cells])
+        row["coverage_queries"] = covered(listed.low[:-1], listed.high[:-1], queries)
     return [row]
 
 
@@ -155,20 +151,5 @@ def _l1_common(
                                                other.url_ids, strict=True)}  # fmt: skip
     is_common = np.array([(int(q), int(u)) in theirs for q, u in records], dtype=np.bool_)
     cells = head.record_cells[is_common]
-    errors = release.records.projected[cells] - _law_of_cells(law, head)[cells]
+    errors = release.records.projected[cells] - law_of_cells(law, head)[cells]
     return float(np.abs(errors).sum())
-
-
-def _law_of_cells(law: Population, head_list: HeadList) -> FloatArray:
-    known = np.arange(min(_N_KNOWN, len(law.record_cdf)))
-    mass = np.bincount(
-        head_list.cells_of(*law.decode_records(known)),
-        np.diff(law.record_cdf[: len(known)], prepend=0.0),
-        head_list.n_cells,
-    ).astype(np.float64)
-    mass[-1] += 1 - mass.sum()
-    return mass
-
-
-def _covered(low: FloatArray, high: FloatArray, truth: FloatArray) -> float:
-    return float(((low <= truth) & (truth <= high)).mean())

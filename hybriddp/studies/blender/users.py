@@ -59,12 +59,7 @@ class Users:
 
         Privacy claim: none; synthetic data.
         """
-        known = np.arange(min(_N_KNOWN, len(self.law.record_cdf)))
-        probabilities = np.diff(self.law.record_cdf[: len(known)], prepend=0.0)
-        cells = head_list.cells_of(*self.law.decode_records(known))
-        mass = np.bincount(cells, probabilities, head_list.n_cells).astype(np.float64)
-        mass[-1] += 1 - mass.sum()
-        return mass
+        return law_of_cells(self.law, head_list)
 
     def truth_about(self, head_list: HeadList) -> RecordCounts:
         """Return the truth about the listed queries and the most frequent ones.
@@ -95,10 +90,42 @@ class Users:
         return counts
 
 
+def law_of_cells(law: Population, head_list: HeadList) -> FloatArray:
+    """Return the probability of every cell under a law.
+
+    Privacy claim: none; synthetic data.
+    """
+    query_ids, url_ids, probabilities = frequent_records(law)
+    cells = head_list.cells_of(query_ids, url_ids)
+    mass = np.bincount(cells, probabilities, head_list.n_cells).astype(np.float64)
+    mass[-1] += 1 - mass.sum()
+    return mass
+
+
+def frequent_records(law: Population) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return the records that a list can hold, and their probabilities.
+
+    Privacy claim: none; synthetic data.
+    """
+    known = np.arange(min(_N_KNOWN, len(law.record_cdf)))
+    return *law.decode_records(known), np.diff(law.record_cdf[: len(known)], prepend=0.0)
+
+
+def draw_law(population: str, is_quick: bool, *, rng: np.random.Generator) -> Population:
+    """Draw a population, or a small one of the same shape.
+
+    Privacy claim: none; synthetic data.
+    """
+    if not is_quick:
+        return POPULATIONS[population](rng=rng)
+    n_users, n_queries, n_urls = QUICK_SIZES[population]
+    return head_and_tail(population, n_users=n_users, n_queries=n_queries, n_urls=n_urls, rng=rng)
+
+
 def draw_users(population: str, seed: int, *, is_quick: bool) -> Users:
     """Draw a population and its users; all settings of this seed share them."""
     rng = study_rng(derived_seed("users", population, is_quick, seed))
-    law = _population(population.removesuffix(MANY), is_quick, rng)
+    law = draw_law(population.removesuffix(MANY), is_quick, rng=rng)
     units = _draw_units(law, rng) if population.endswith(MANY) else None
     query_ids, url_ids = (
         law.sample_records(law.n_users, rng=rng)
@@ -123,10 +150,3 @@ def _draw_units(law: Population, rng: np.random.Generator) -> tuple[IntArray, In
     chosen = firsts[:, None] + (start[:, None] + offset) % n_records[:, None]
     chosen = rng.permuted(chosen, axis=1)
     return query_ids[chosen], url_ids[chosen]
-
-
-def _population(name: str, is_quick: bool, rng: np.random.Generator) -> Population:
-    if not is_quick:
-        return POPULATIONS[name](rng=rng)
-    n_users, n_queries, n_urls = QUICK_SIZES[name]
-    return head_and_tail(name, n_users=n_users, n_queries=n_queries, n_urls=n_urls, rng=rng)

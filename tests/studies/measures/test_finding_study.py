@@ -9,15 +9,15 @@ from hybriddp.studies.blender.finding import (
     FINDERS,
     FIVE,
     FindingSetting,
-    draw_law,
     draw_searches,
+    draw_shared_law,
     run_finding,
 )
 
 
 @pytest.fixture(scope="module")
 def law():
-    return draw_law("aol-like", 1, is_quick=True)
+    return draw_shared_law("aol-like", 1, is_quick=True)
 
 
 def row_of(law, **changes):
