@@ -7,7 +7,6 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from hybriddp.blender.weighted.events import MOST_RECORDS
 from hybriddp.blender.weighted.weights import (
     SHARE_UNITS,
     WEIGHT_UNITS,
@@ -18,6 +17,7 @@ from hybriddp.blender.weighted.weights import (
 from hybriddp.errors import require, require_count
 from hybriddp.noise.dominated import delta_of, rho_of
 from hybriddp.noise.gaussian import DiscreteGaussian
+from hybriddp.params import MAX_RECORDS_OPTIN
 from hybriddp.series.window import Window
 
 # Two years of weeks; state and tests grow with it.
@@ -88,8 +88,8 @@ class Season:
             "52 is a year",
         )
         require(
-            self.most_records <= MOST_RECORDS,
-            f"most_records must be at most {MOST_RECORDS}",
+            self.most_records <= MAX_RECORDS_OPTIN,
+            f"most_records must be at most {MAX_RECORDS_OPTIN}",
             self.most_records,
             "3 is a good choice for a week",
         )

@@ -1,6 +1,6 @@
 """What S and T say with Laplace noise: counts of units, as shares of people."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -72,7 +72,8 @@ def around(
     Privacy claim: none; post-processing of the three draws.
     """
     spread = spread_of_units(head_list, params, found, measured, clients)
-    of_cells = [] if measured is None else [_measured_source(params, measured, spread)]
+    noise = measuring_mechanism(params).noise.variance
+    of_cells = [] if measured is None else [_source(params, measured, noise, spread)]
     return Evidence(
         head_list,
         [
@@ -88,28 +89,15 @@ def around(
 
 
 def _found_source(params: BlenderParams, found: FoundCounts, spread: float) -> CentralCounts:
-    noise = finding_mechanism(params).noise
-    return CentralCounts.of(
-        found.noisy_units,
-        found.n_users,
-        noise.variance,
-        records_per_user=params.max_records_optin,
-        spread=spread,
-        only_occurring=True,
-    )
+    noise = finding_mechanism(params).noise.variance
+    return replace(_source(params, found, noise, spread), only_occurring=True)
 
 
-def _measured_source(
-    params: BlenderParams, measured: MeasuredCounts, spread: float
+def _source(
+    params: BlenderParams, counts: FoundCounts | MeasuredCounts, noise: float, spread: float
 ) -> CentralCounts:
-    noise = measuring_mechanism(params).noise
-    return CentralCounts.of(
-        measured.noisy_units,
-        measured.n_users,
-        noise.variance,
-        records_per_user=params.max_records_optin,
-        spread=spread,
-    )
+    units, n_users, m = counts.noisy_units, counts.n_users, params.max_records_optin
+    return CentralCounts.of(units, n_users, noise, records_per_user=m, spread=spread)
 
 
 def spread_of_units(

@@ -20,10 +20,7 @@ from hybriddp.blender.weighted.weights import (
 from hybriddp.errors import require, require_count
 from hybriddp.noise.dominated import LEAST_CHANCE, UPWARDS, delta_of, rho_of
 from hybriddp.noise.gaussian import DiscreteGaussian
-from hybriddp.params import Budget
-
-# More records of one person would add little.
-MOST_RECORDS = 100
+from hybriddp.params import MAX_RECORDS_OPTIN, Budget
 
 
 @known
@@ -48,8 +45,8 @@ class WeightedListDraw(Event):
         for name in ("most_records", "weight_units", "threshold", "share_units"):
             require_count(getattr(self, name), name)
         require(
-            self.most_records <= MOST_RECORDS,
-            f"most_records must be at most {MOST_RECORDS}",
+            self.most_records <= MAX_RECORDS_OPTIN,
+            f"most_records must be at most {MAX_RECORDS_OPTIN}",
             self.most_records,
             "5 to 20 are good choices",
         )

@@ -20,6 +20,7 @@ from hybriddp.noise.laplace import DiscreteLaplace
 from hybriddp.params import PAPER
 from hybriddp.planning.prior import Prior
 from hybriddp.planning.rehearsals.client_counts import draw_report_counts
+from hybriddp.planning.rehearsals.held import Found, Held, chances_and_cdfs, multinomial
 from hybriddp.planning.setting import Setting
 from hybriddp.randomizers.laws import client_response
 
@@ -36,15 +37,6 @@ class Rehearsal:
     queries: Level
     truth: RecordCounts
     covered: float  # probability that a search's query and url are both listed
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """How many users hold each record: their m units, and their first records."""
-
-    units: IntArray
-    firsts: IntArray
-    alike: IntArray  # users all of whose units are this record
 
 
 class Stage:
@@ -82,9 +74,7 @@ class Stage:
             float(mass[head_list.record_cells].sum()),
         )
 
-    def _draw(
-        self, found: "Found", held: Held, clients: IntArray, rng: np.random.Generator
-    ) -> Draws:
+    def _draw(self, found: Found, held: Held, clients: IntArray, rng: np.random.Generator) -> Draws:
         """Measure and report on what was found, as a release does."""
         setting, params = self.setting, self.params
         noisy = None if params.strategy == PAPER else found.noisy
@@ -96,7 +86,7 @@ class Stage:
         return replace(draws, reports=draw_report_counts(response, holders, rng=rng))
 
     def measure(
-        self, draws: Draws, found: "Found", held: Held, *, rng: np.random.Generator
+        self, draws: Draws, found: Found, held: Held, *, rng: np.random.Generator
     ) -> IntArray | None:
         """Draw what T counts, if anybody is in it.
 
@@ -117,7 +107,7 @@ class Stage:
         found = self.find(rng=rng)
         return min(len(np.unique(found.query_ids[found.named])), self.params.max_head_size)
 
-    def find(self, *, rng: np.random.Generator) -> "Found":
+    def find(self, *, rng: np.random.Generator) -> Found:
         """Draw what S finds.
 
         Privacy claim: none; the data comes from a public prior.
@@ -126,7 +116,7 @@ class Stage:
         held = self._hold(self.setting.n_finders, prior.probabilities, rng)
         occurs = np.flatnonzero((held.units > 0) & prior.is_nameable)
         drawn = self.mechanism.simulate(held.units[occurs], rng=rng)
-        tail_group, tail_units, tail_noisy = self._name_tail(rng)
+        tail_group, tail_units, tail_noisy = self.name_tail(rng=rng)
         # From here on the named records of the tail stand one by one, too.
         n_known, n_tail = len(prior.query_ids), len(tail_group)
         return Found(
@@ -167,62 +157,34 @@ class Stage:
         law = np.array(
             [np.convolve(a, b)[: len(units)] for a, b in zip(alike, single, strict=True)]
         )
-        law = law.reshape(len(p), len(units)) * self.mechanism.release_probability(units)
-        law[:, 0] = 0  # only records that occur are looked at
-        chance = law.sum(axis=1)
-        return chance, np.cumsum(law, axis=1) / np.maximum(chance, 1e-300)[:, None]
+        law = law.reshape(len(p), len(units))
+        return chances_and_cdfs(law * self.mechanism.release_probability(units))
 
-    def _name_tail(self, rng: np.random.Generator) -> tuple[IntArray, IntArray, IntArray]:
-        """Draw the tail's named records: their groups, units and noisy units."""
+    def name_tail(self, *, rng: np.random.Generator) -> tuple[IntArray, IntArray, IntArray]:
+        """Draw the tail's named records: their groups, units and noisy units.
+
+        Privacy claim: none; the data comes from a public prior.
+        """
         n_named = rng.binomial(self.prior.group_sizes, np.minimum(self._named_chance, 1))
         group = np.repeat(np.arange(len(n_named)), n_named)
         units = (self._named_units[group] < rng.random(len(group))[:, None]).sum(axis=1)
+        noisy = self.above(units, rng=rng)
+        return group, units.astype(np.int64), noisy.astype(np.int64)
+
+    def above(self, units: IntArray, *, rng: np.random.Generator) -> IntArray:
+        """Draw what is noisy of these units, given that it exceeds the threshold.
+
+        Privacy claim: none; the data comes from a public prior.
+        """
         noise, threshold = self.mechanism.noise, self.mechanism.threshold
         assert isinstance(noise, DiscreteLaplace)
         # Beyond 0 the noise is geometric, so what exceeds the threshold is geometric, too.
-        noisy = threshold + rng.geometric(1 - noise.decay, len(group))
+        noisy = threshold + rng.geometric(1 - noise.decay, len(units))
         high = np.flatnonzero(units > threshold)
         while high.size:
             noisy[high] = noise.simulate(units[high], rng=rng)
             high = high[noisy[high] <= threshold]
-        return group, units.astype(np.int64), noisy.astype(np.int64)
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """One rehearsal's records, and which of them S named."""
-
-    query_ids: IntArray
-    url_ids: IntArray
-    law: FloatArray
-    holders: IntArray  # in S
-    named: IntArray
-    noisy: IntArray  # units of the named ones
-
-    @property
-    def candidates(self) -> HeadList:
-        """The list before it is cut to M queries."""
-        return HeadList.from_records(self.query_ids[self.named], self.url_ids[self.named])
-
-    def on_cells(self, head_list: HeadList, counts: IntArray, n: int) -> IntArray:
-        """Sum n people's counts by cell; whoever holds no known record has <*,*>.
-
-        Privacy claim: none; the data comes from a public prior.
-        """
-        cells = head_list.cells_of(self.query_ids, self.url_ids)
-        held = np.bincount(cells, counts, head_list.n_cells).astype(np.int64)
-        held[-1] += n - counts.sum()
-        return held
-
-
-def multinomial(n: int, law: FloatArray, *, rng: np.random.Generator) -> IntArray:
-    """Count n draws from a law whose rest is no record.
-
-    Privacy claim: none; the data comes from a public prior.
-    """
-    rest = max(1 - float(law.sum()), 0.0)
-    counts: IntArray = rng.multinomial(n, np.append(law, rest))[:-1]
-    return counts
+        return noisy
 
 
 def _measured(

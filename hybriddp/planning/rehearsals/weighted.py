@@ -10,11 +10,9 @@ from hybriddp.blender.estimation.levels import Draws
 from hybriddp.blender.mechanisms import measuring_mechanism
 from hybriddp.blender.weighted.weights import SHARE_UNITS, concentration_of
 from hybriddp.planning.prior import Prior
-from hybriddp.planning.rehearsals.counted import Found, Held, Stage, multinomial
+from hybriddp.planning.rehearsals.counted import Stage
+from hybriddp.planning.rehearsals.held import Found, Held, chances_and_cdfs, multinomial
 from hybriddp.planning.setting import Setting
-
-# Standard deviations of noise and of counts that a record of the far tail never exceeds.
-_REACH = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +44,7 @@ class WeightedStage(Stage):
         others = multinomial(n * (self._n_records - n_given), prior.probabilities, rng=rng)
         occurs = np.flatnonzero((weighed > 0) & prior.is_nameable)
         drawn = self.mechanism.simulate(units * weighed[occurs], rng=rng)
-        group, tail_weighed, tail_noisy = self._name_tail_weighted(rng)
+        group, tail_weighed, tail_noisy = self.name_tail(rng=rng)
         of_tail = n * (self._n_records - n_given) * prior.group_probabilities[group]
         searched = np.append(weighed + others, tail_weighed + rng.poisson(of_tail))
         n_known, n_tail = len(prior.query_ids), len(group)
@@ -83,27 +81,24 @@ class WeightedStage(Stage):
         """
         n_given, units = self._given
         means = self.setting.n_finders * n_given * self.prior.group_probabilities[:, None]
-        reach = (self.mechanism.threshold + _REACH * self.mechanism.noise.scale) / units
+        reach = (self.mechanism.threshold + self.mechanism.noise.reach) / units
         holders = np.arange(int(reach) + 1)
-        law = stats.poisson.pmf(holders, means) * self.mechanism.release_probability(
-            units * holders
-        )
-        law[:, 0] = 0  # only records that occur are looked at
-        chance = law.sum(axis=1)
-        return chance, np.cumsum(law, axis=1) / np.maximum(chance, 1e-300)[:, None]
+        passing = self.mechanism.release_probability(units * holders)
+        return chances_and_cdfs(stats.poisson.pmf(holders, means) * passing)
 
-    def _name_tail_weighted(self, rng: np.random.Generator) -> tuple[IntArray, IntArray, IntArray]:
-        """Draw the tail's named records: their groups, holders and noisy weights."""
-        n_named = rng.binomial(self.prior.group_sizes, np.minimum(self._named_chance, 1))
-        group = np.repeat(np.arange(len(n_named)), n_named)
-        holders = (self._named_units[group] < rng.random(len(group))[:, None]).sum(axis=1)
-        weights, scale = self._given[1] * holders, self.mechanism.noise.scale
+    def above(self, units: IntArray, *, rng: np.random.Generator) -> IntArray:
+        """Draw the noisy weight of records with so many holders, given that it is named.
+
+        By the inverse of the continuous law: noise is thousands of units here.
+
+        Privacy claim: none; the data comes from a public prior.
+        """
+        weights, scale = self._given[1] * units, self.mechanism.noise.scale
         threshold = self.mechanism.threshold
-        # What exceeds the threshold, by the inverse of the continuous law: noise is thousands here.
-        above = special.ndtr(-(threshold + 0.5 - weights) / scale)
-        noisy = weights - scale * special.ndtri(above * (1 - rng.random(len(group))))
-        noisy = np.maximum(np.round(noisy), threshold + 1)
-        return group, holders.astype(np.int64), noisy.astype(np.int64)
+        chances = special.ndtr(-(threshold + 0.5 - weights) / scale)
+        noisy = weights - scale * special.ndtri(chances * (1 - rng.random(len(units))))
+        named: IntArray = np.maximum(np.round(noisy), threshold + 1).astype(np.int64)
+        return named
 
 
 def stage_of(prior: Prior, setting: Setting) -> Stage:
