@@ -1,4 +1,4 @@
-"""What one week of a season costs everybody who opted in."""
+"""What a season costs everybody who opted in: tests once, when they join, and then every week."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,18 +14,28 @@ from hybriddp.params import Budget
 from hybriddp.series.season import Season
 
 
+def _require_kept(season: Season, budget: Budget) -> None:
+    """Refuse a season that costs more than it promises, all of its weeks and tests together."""
+    delta = season.delta(budget.epsilon)
+    require(
+        delta <= budget.delta,
+        f"a season at epsilon {float(budget.epsilon):.6g} must keep "
+        f"delta <= {float(budget.delta):.6g}",
+        f"{float(delta):.6g}",
+        "raise the noise or the thresholds",
+    )
+
+
 @known
 @dataclass(frozen=True, slots=True)
 class SeasonWeek(Event):
     """Noisy weights of one week were added to a season's sums, and the list was measured.
 
-    The budget is what the whole season promises, and the season must keep it. What tests of all
-    weeks leak is charged once, in a person's first week.
+    The budget is what the whole season promises, and the season must keep it.
     """
 
     season: Season
     week: int
-    is_first: bool
 
     def __post_init__(self) -> None:
         require(
@@ -34,38 +44,59 @@ class SeasonWeek(Event):
             self.week,
             "begin another season",
         )
-        delta = self.season.delta(self.budget.epsilon)
-        require(
-            delta <= self.budget.delta,
-            f"a season at epsilon {float(self.budget.epsilon):.6g} must keep "
-            f"delta <= {float(self.budget.delta):.6g}",
-            f"{float(delta):.6g}",
-            "raise the noise or the thresholds",
-        )
+        _require_kept(self.season, self.budget)
 
     @property
     def price(self) -> Price:
         """Weeks add up in rho."""
-        leak = Fraction(self.season.leak) if self.is_first else Fraction(0)
-        return Price(delta=leak, rho=self.season.rho(self.week))
+        return Price(rho=self.season.rho(self.week))
 
     def losses(self) -> Losses:
-        """Return the Gaussian draws, and what one person alone is named for.
+        """Return the Gaussian draws of the week."""
+        return ((GaussianShift(self.price.rho), 1),)
+
+    def numbers(self) -> dict[str, Any]:
+        """Return what it was drawn with."""
+        return {"season": self.season.numbers(), "week": self.week}
+
+    @classmethod
+    def of_numbers(cls, budget: Budget, numbers: Mapping[str, Any]) -> Self:
+        """Build it again."""
+        return cls(budget, Season.of_numbers(numbers["season"]), numbers["week"])
+
+
+@known
+@dataclass(frozen=True, slots=True)
+class SeasonTests(Event):
+    """Somebody joined a season: its tests may name what they alone gave, in any later week.
+
+    Charged once and in full, whenever they join and however long they stay.
+    """
+
+    season: Season
+
+    def __post_init__(self) -> None:
+        _require_kept(self.season, self.budget)
+
+    @property
+    def price(self) -> Price:
+        """The chance that any test names something."""
+        return Price(delta=Fraction(self.season.leak))
+
+    def losses(self) -> Losses:
+        """Return what one person alone is named for.
 
         In a season that depends on the noise which both logs share, so that its part is added and
         not independent (docs/proofs/season.md): twice the leak, independent, is more than that
         wherever the draws cost a delta of at most one half.
         """
-        price = self.price
-        alone = ((Exclusive(float_above(2 * price.delta)), 1),) if self.is_first else ()
-        return ((GaussianShift(price.rho), 1), *alone)
+        return ((Exclusive(float_above(2 * self.price.delta)), 1),)
 
     def numbers(self) -> dict[str, Any]:
         """Return what it was drawn with."""
-        return {"season": self.season.numbers(), "week": self.week, "is_first": self.is_first}
+        return {"season": self.season.numbers()}
 
     @classmethod
     def of_numbers(cls, budget: Budget, numbers: Mapping[str, Any]) -> Self:
         """Build it again."""
-        season = Season.of_numbers(numbers["season"])
-        return cls(budget, season, numbers["week"], numbers["is_first"])
+        return cls(budget, Season.of_numbers(numbers["season"]))

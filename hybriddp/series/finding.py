@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hybriddp.arrays import BoolArray, IntArray, as_integers
+from hybriddp.blender.weighted.mechanism import ShareMeasuring
 from hybriddp.errors import require
 from hybriddp.noise.gaussian import DiscreteGaussian
 from hybriddp.series.season import Season
@@ -86,6 +87,35 @@ class WeekFinding:
         Privacy claim: none; for studies and tests, whose data is synthetic.
         """
         return self._grow(carried, weights, lambda noise, exact: noise.simulate(exact, rng=rng))
+
+    def draw_known(self, weights: IntArray) -> IntArray:
+        """Add this week's noise to the weights of records that were named before, or always known.
+
+        They are in no sum any more, and their noisy weights are published, given or not.
+
+        Privacy claim
+          Neighbours  one person's records in all weeks of a season replaced by any others or none
+          Guarantee   together with `draw`, `named` and measuring in all weeks, `Season.delta`
+          Assumes     as `draw`; which records these are follows from what was published before,
+                      and those that nobody gave weight are among them, with 0
+          Excludes    timing of the sampler
+          Charged as  events.SeasonWeek
+          Reference   GGKSSY20 and CKS20; docs/proofs/season.md
+          Audit       tests/series/test_law.py::test_a_small_season_keeps_its_promise
+        """
+        return self._noise(self.week).draw(as_integers(weights, "weights"))
+
+    def simulate_known(self, weights: IntArray, *, rng: np.random.Generator) -> IntArray:
+        """Do the same with a study's generator.
+
+        Privacy claim: none; for studies and tests, whose data is synthetic.
+        """
+        return self._noise(self.week).simulate(as_integers(weights, "weights"), rng=rng)
+
+    @property
+    def measuring(self) -> ShareMeasuring:
+        """How the list is measured in this week."""
+        return ShareMeasuring(DiscreteGaussian(self.season.share_scales[self.week - 1]))
 
     def named(self, carried: Carried) -> BoolArray:
         """Say which records pass a test of this week, whether or not they occurred in it.

@@ -21,7 +21,7 @@ from hybriddp.randomizers.one_stage import SubsetMechanism
 from hybriddp.randomizers.stages import TwoStageResponse
 from hybriddp.randomizers.two_stage import ClientMechanism
 from hybriddp.series.design import SeasonDesign
-from hybriddp.series.events import SeasonWeek
+from hybriddp.series.events import SeasonTests, SeasonWeek
 from hybriddp.zealous.events import RELAXATIONS
 from hybriddp.zealous.mechanism import ZealousMechanism
 from tests.events import EVENT_TYPES
@@ -36,8 +36,8 @@ EVENTS = [
     HeadListMechanism.tight(Budget("4", "1/100000"), 5).event,
     HistogramMechanism.for_budget(Budget("4"), 15).event,
     WeightedListMechanism.for_budget(Budget("4", "1/100000"), 20).event,
-    SeasonWeek(Budget("4", "1/100000"), WEEKS, 1, True),
-    SeasonWeek(Budget("4", "1/100000"), WEEKS, 3, False),
+    SeasonWeek(Budget("4", "1/100000"), WEEKS, 1),
+    SeasonTests(Budget("4", "1/100000"), WEEKS),
     SubsetMechanism.for_cells(Budget("4"), 115).event,
     SubsetMechanism.for_cells(Budget("1/3"), 2).event,
     BoundedSumMechanism.for_budget(Budget("1/3"), 1 << 32).event,

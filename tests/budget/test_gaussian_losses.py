@@ -177,7 +177,7 @@ def test_a_gaussian_draw_must_have_been_reserved_as_one(home, monkeypatch):
     """Planted: a reservation of its budget's epsilon, which a pure draw would have."""
     set_policy(Ledger(home.ledger), POLICY)
     budget = Budget(4, "1e-5")
-    week = SeasonWeek(budget, SeasonDesign(n_weeks=4).season(budget), 1, True)
+    week = SeasonWeek(budget, SeasonDesign(n_weeks=4).season(budget), 1)
     prices(monkeypatch, S=Price(Fraction(4), Fraction(1, 10**5)))
     run = reserve_groups(home, "pure", PEOPLE)
     with pytest.raises(BudgetRefused, match="was not reserved"):

@@ -24,7 +24,7 @@ from hybriddp.errors import InvalidParameter
 from hybriddp.noise.dominated import delta_of
 from hybriddp.params import Budget
 from hybriddp.series.design import SeasonDesign
-from hybriddp.series.events import SeasonWeek
+from hybriddp.series.events import SeasonTests, SeasonWeek
 from hybriddp.series.season import Season, Track
 from hybriddp.series.window import Window, tail_of_sum
 from tests.blender.weighted.test_law import Laws, moved, together
@@ -221,19 +221,23 @@ def test_a_season_of_a_budget_keeps_it(epsilon, delta):
     season = SeasonDesign().season(budget)
     assert 0.99 * budget.delta < season.delta(budget.epsilon) <= budget.delta
     assert Season.of_numbers(json.loads(json.dumps(season.numbers()))) == season
-    weeks = [SeasonWeek(budget, season, week, week == 1) for week in range(1, season.n_weeks + 1)]
-    total = Price.sum(week.price for week in weeks)
+    joined = SeasonTests(budget, season)
+    weeks = [SeasonWeek(budget, season, week) for week in range(1, season.n_weeks + 1)]
+    total = Price.sum(event.price for event in (joined, *weeks))
     assert total == Price(Fraction(0), Fraction(season.leak), season.rho_in_all)
     assert CapFilter.with_gaussian(Cost(*astuple(budget))).admits(total)
-    assert from_json(json.loads(json.dumps(to_json(weeks[0])))) == weeks[0]
+    for event in (joined, weeks[0]):
+        assert from_json(json.loads(json.dumps(to_json(event)))) == event
 
 
 def test_a_week_of_a_season_that_costs_more_is_refused():
     season = SeasonDesign(n_weeks=4).season(Budget(4, "1e-5"))
     with pytest.raises(InvalidParameter, match="a season at epsilon 1 must keep"):
-        SeasonWeek(Budget(1, "1e-5"), season, 1, True)
+        SeasonWeek(Budget(1, "1e-5"), season, 1)
+    with pytest.raises(InvalidParameter, match="a season at epsilon 1 must keep"):
+        SeasonTests(Budget(1, "1e-5"), season)
     with pytest.raises(InvalidParameter, match="week must be between 1 and 4"):
-        SeasonWeek(Budget(4, "1e-5"), season, 5, False)
+        SeasonWeek(Budget(4, "1e-5"), season, 5)
 
 
 def test_a_season_without_a_price_is_refused():

@@ -59,7 +59,7 @@ class WeightedListMechanism:
     @property
     def measuring(self) -> "ShareMeasuring":
         """How it is measured."""
-        return ShareMeasuring(self.event, DiscreteGaussian(self.event.share_scale))
+        return ShareMeasuring(DiscreteGaussian(self.event.share_scale))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,6 @@ class WeightedFinding:
 class ShareMeasuring:
     """Noisy sums of people's shares on cells that were found before, and of their concentration."""
 
-    event: WeightedListDraw
     noise: DiscreteGaussian
 
     def draw(self, sums: IntArray) -> IntArray:
@@ -134,13 +133,14 @@ class ShareMeasuring:
 
         Privacy claim
           Neighbours  one person's records replaced by any others or none
-          Guarantee   the event's budget, together with `WeightedFinding.draw` on the same people
+          Guarantee   the event's budget, together with `WeightedFinding.draw` on the same people,
+                      or with `WeekFinding.draw` in all weeks of a season
           Assumes     the cells follow from what finding released; each person's shares are not
                       negative and sum up to at most `share_units`, without <*,*>, and the last
                       entry is the sum of `concentration_of` their shares of named records
           Excludes    timing of the sampler
-          Charged as  events.WeightedListDraw
-          Reference   CKS20 and DRS22; docs/proofs/weighted_list.md
+          Charged as  events.WeightedListDraw, or as series.events.SeasonWeek
+          Reference   CKS20 and DRS22; docs/proofs/weighted_list.md and season.md
           Audit       tests/blender/weighted/test_law.py::test_draws_keep_their_budget_on_small_logs
         """
         return self.noise.draw(sums)
