@@ -68,6 +68,8 @@ _DEFAULTS = {
 
 # More records of one person would add little and make the integers of the noisy counts large.
 MAX_RECORDS_OPTIN = 100
+# Of a season: two years of them.
+MOST_WEEKS = 104
 # From so many different records a person on, Gaussian noise names more; with one, Laplace does.
 _SEVERAL = Fraction(3, 2)
 

@@ -17,11 +17,9 @@ from hybriddp.blender.weighted.weights import (
 from hybriddp.errors import require, require_count
 from hybriddp.noise.dominated import delta_of, rho_of
 from hybriddp.noise.gaussian import DiscreteGaussian
-from hybriddp.params import MAX_RECORDS_OPTIN
+from hybriddp.params import MAX_RECORDS_OPTIN, MOST_WEEKS
 from hybriddp.series.window import Window
 
-# Two years of weeks; state and tests grow with it.
-MOST_WEEKS = 104
 # Who give one record weight in one week; noise exceeds so many standard deviations never.
 MOST_PEOPLE, _MOST_SDS = 100_000_000, 40
 

@@ -79,6 +79,7 @@ def _decide(engine: DuckDBEngine, run: LogRun, head: Head, now: datetime) -> Res
     policy = current_policy(entries)
     require_free_epoch(run.request, run.release_id, entries)
     require_one_budget(run.request, entries)
+    place = run.place_among(entries)
     charges = {group: Charge.of(budget) for group, budget in run.request.prices().items()}
     put_spending(engine, run.home, entries, policy, now)
     stopped = pa.array(stopped_accounts(entries), pa.binary())
@@ -93,10 +94,10 @@ def _decide(engine: DuckDBEngine, run: LogRun, head: Head, now: datetime) -> Res
         for group in together:
             _require_size(engine, run, entries, group, groups.get(group), asked, policy, now)
     terms = {
-        group: charge.terms(groups[group]["n_affordable"] if group in charged else None)
+        group: charge.terms(_n_affordable(groups.get(group)) if group in charged else None)
         for group, charge in charges.items()
     }
-    return Reserved(
+    reserved = Reserved(
         product=run.request.product,
         epoch=run.request.epoch,
         locale=run.request.locale,
@@ -105,6 +106,13 @@ def _decide(engine: DuckDBEngine, run: LogRun, head: Head, now: datetime) -> Res
         groups=terms,
         participation=_seal(engine, run.home),
     )
+    # Rows of other releases are spelt as they always were.
+    return reserved if place is None else Reserved(**{**dict(reserved), "place": place})
+
+
+def _n_affordable(found: dict[str, Any] | None) -> int:
+    """Return how many of a group's people can pay; nobody may be in a part of a group."""
+    return int(found["n_affordable"]) if found else 0
 
 
 def _price_table(charges: dict[str, Charge]) -> pa.Table:
@@ -121,9 +129,8 @@ def _require_size(
     policy: Policy,
     now: datetime,
 ) -> None:
-    least = run.request.min_group_size
-    n_affordable = found["n_affordable"] if found else 0
-    if n_affordable >= least:
+    least = 0 if run.product.groups[group].is_part else run.request.min_group_size
+    if _n_affordable(found) >= least:
         return
     who = f"group {group} ({run.product.groups[group].called})"
     if found is None or found["n_candidates"] < least:

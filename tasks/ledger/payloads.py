@@ -83,6 +83,36 @@ class PolicySet(Row, Cap):
     """The caps from now on."""
 
 
+class EarlierWeek(Payload):
+    """A week of a season that was published, and not withdrawn, when a later one was reserved."""
+
+    week: Count
+    release_id: str
+    attempt: Count
+
+
+class SeasonPlace(Payload):
+    """Which week of which season a release is, and what every week of that season draws with.
+
+    The first week of a season that is reserved fixes the numbers, and every later one repeats them.
+    """
+
+    series: str
+    season: Count
+    week: Count
+    first_epoch: str
+    epsilon: str  # of the whole season, exactly
+    delta: str
+    numbers: dict[str, Any]  # of hybriddp.series.season.Season
+    names_of: str | None  # the publication whose names the season knew before its first week
+    earlier: list[EarlierWeek]  # what estimates are made from, beside the week itself
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Which season it is, of those of one product and locale."""
+        return self.series, self.season
+
+
 class Reserved(Row):
     """Who pays what, for which release."""
 
@@ -93,6 +123,7 @@ class Reserved(Row):
     policy: Cap
     groups: dict[str, Terms]
     participation: str  # the digest of the sealed file
+    place: SeasonPlace | None = None  # of a release that is a week of a season
 
     @property
     def slot(self) -> tuple[str, str, str]:
@@ -112,6 +143,7 @@ class Drawn(Row):
 
     file: str
     sha256: str
+    state: str | None = None  # the digest of what a season carries privately to its next week
 
 
 class Listed(Row):

@@ -127,6 +127,11 @@ def _n_started(attempt: Attempt) -> int:
     return sum(entry.kind is Kind.DRAW_STARTED for entry in attempt.entries)
 
 
+def _n_finding(attempt: Attempt) -> int:
+    """How many draws are one with that which finds the list: in a season whoever joins has one."""
+    return 1 if attempt.reserved is None or attempt.reserved.place is None else 2
+
+
 def _has_started(attempt: Attempt) -> bool:
     return _n_started(attempt) > 0
 
@@ -153,9 +158,9 @@ RULES: Mapping[Kind, tuple[str, Callable[[Attempt, str], bool]]] = {
         lambda a, _: _is_complete(a) and not _is_closed(a),
     ),
     Kind.LISTED: (
-        "an open reservation of which one draw is drawn and no other has started",
+        "an open reservation of which what finds the list is drawn and nothing else has started",
         lambda a, _: (
-            _n_started(a) == 1
+            _n_started(a) == _n_finding(a)
             and not a.burnt_draws
             and not a.has(Kind.LISTED)
             and not _is_closed(a)

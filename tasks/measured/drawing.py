@@ -47,8 +47,14 @@ def draw_together(
     events: Mapping[str, Event],
     count: Callable[[], T],
     draw: Callable[[T], Mapping[str, pa.Table]],
+    keep: Callable[[], str | None] = lambda: None,
 ) -> dict[str, pa.Table]:
-    """Do the same for groups that are measured in turns: all of them or none."""
+    """Do the same for groups that are measured in turns: all of them or none.
+
+    Args:
+        keep: Makes durable what is carried privately to a later draw, and returns its digest, which
+            stands in the last group's row: nothing is drawn before it is kept.
+    """
     state = run.state
     if all(state.has(Kind.DRAWN, group) for group in events):
         return {group: load_measurement(run, group) for group in events}
@@ -61,12 +67,18 @@ def draw_together(
     counted = count()
     for group, event in events.items():
         _start(run, group, event)
-    files = {group: _to_bytes(table) for group, table in draw(counted).items()}
+    drawn = draw(counted)
+    # In the order of the events: the last one's row says that all of it is there.
+    files = {group: _to_bytes(drawn[group]) for group in events}
+    carried = keep()
     for group, data in files.items():
         write_whole(measurement_path(run, group), data)
+    last = list(files)[-1]
     for group, data in files.items():
         name, digest = measurement_path(run, group).name, hashlib.sha256(data).hexdigest()
         stored = Drawn(file=name, sha256=digest)
+        if carried is not None and group == last:
+            stored = Drawn(file=name, sha256=digest, state=carried)
         run.ledger.append(Kind.DRAWN, run.release_id, run.attempt, stored, draw=group)
     return {group: load_measurement(run, group) for group in events}
 

@@ -36,6 +36,7 @@ class Group:
     called: str  # in a refusal
     file: str  # of its measurement
     is_client: bool = False  # its people did not opt in
+    is_part: bool = False  # its people are some of those of the groups that it stands with, or none
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,13 @@ class Checking(Protocol):
 
     def check_promise(self, manifest: Any, tables: "Tables") -> None:
         """See that what the manifest promises fits together; raise VerificationFailed."""
+
+    def earlier(self, manifest: Any) -> Iterable[tuple[str, str, int, str, str]]:
+        """Return measurements of other releases that it was also made from; who has none is not
+        asked.
+
+        Each is what `recomputed_files` knows it by, release, attempt, group and digest.
+        """
 
     def words(self, manifest: Any) -> "Words":
         """Return the fixed texts of every group's guarantee."""
@@ -123,7 +131,7 @@ class Product:
     help: str
     strategies: tuple[str, ...]  # what measurement parameters call it
     # In the order of the draws. Groups of one tuple share their people, who pay for each of them;
-    # nobody is in groups of two tuples of a release.
+    # nobody is in groups of two tuples of a release. A group may be a part of the others.
     people: tuple[tuple[Group, ...], ...]
     event_modules: tuple[str, ...]  # of the draws; reading a ledger needs them
     has_lists: bool  # it names texts, and so may name none
@@ -134,6 +142,7 @@ class Product:
     request_part: type[Any] | Later[type[Any]]  # the form of what an operator asks for
     working_part: Working | Later[Working]
     summary_part: Any
+    remembers: bool = False  # some of its releases are made from earlier ones, too
     shows_devices: str | None = None  # the draw whose result its packages for devices hold
     # What was decided between draws: what a manifest calls it among its measurements, and its file.
     decisions: Mapping[str, str] = field(default_factory=dict)

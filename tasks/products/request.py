@@ -11,6 +11,7 @@ from typing import Annotated, Any, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, field_validator
 from pydantic_core import CoreSchema
 
+from hybriddp.accounting.price import Price
 from hybriddp.params import Budget
 from tasks.log.epochs import LAST, TIMES_CHECKED, TIMES_MISSING, Epoch
 from tasks.products.parameters import MeasurementParameters
@@ -212,7 +213,7 @@ class LogRequest(Form):
         """Return the same as exact text, as ids, ledgers and manifests hold it."""
         return self.parameters().as_json()
 
-    def prices(self) -> Mapping[str, Budget]:
+    def prices(self) -> Mapping[str, Budget | Price]:
         """Return what a member of each group pays, in the order of the groups' draws.
 
         Whoever is in several groups pays for each of them.
@@ -223,6 +224,11 @@ class LogRequest(Form):
     def groups_in_the_log(self) -> tuple[str, ...]:
         """The groups whose members are in the log, and charged here."""
         return tuple(self.prices())
+
+    @property
+    def may_be_tried_again(self) -> bool:
+        """Whether people may pay for another attempt after a burnt draw."""
+        return True
 
 
 class SearchRequest(LogRequest):

@@ -6,7 +6,7 @@ from typing import Any
 
 from hybriddp.device.package import canonical_json
 from tasks.ledger.ledger import Ledger
-from tasks.ledger.payloads import Reserved
+from tasks.ledger.payloads import Reserved, SeasonPlace
 from tasks.ledger.rules import SHOWN_DIGITS, Attempt, Entry, Kind, live_reservations
 from tasks.log.epochs import Epoch
 from tasks.log.raw.files import BadInput, Source, inspect
@@ -96,6 +96,10 @@ class LogRun(Release):
     def is_collecting(self) -> bool:
         """Whether reports of devices are awaited."""
         return False
+
+    def place_among(self, entries: list[Entry]) -> SeasonPlace | None:
+        """Return its place in a season, if it has one, as it is when these rows are known."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -206,12 +210,16 @@ def _attempt_of(ledger: Ledger, release_id: str, request: LogRequest) -> int:
     latest = attempts[-1]
     state = ledger.attempt(release_id, latest)
     if state.burnt_draws:
-        if not request.new_attempt:
+        if not (request.new_attempt and request.may_be_tried_again):
+            remedy = (
+                "or pay for a new attempt with --new-attempt"
+                if request.may_be_tried_again
+                else "or go on with the next epoch: this one is missing from its series"
+            )
             raise BudgetRefused(
                 f"release {release_id}, attempt {latest}: the draw from {state.burnt_draws[0]} was "
                 "started and never finished, by a crash or by a run that is still at work. It is "
-                "spent and is not drawn again. Wait for that run, or pay for a new attempt with "
-                "--new-attempt."
+                f"spent and is not drawn again. Wait for that run, {remedy}."
             )
         return latest + 1
     if state.has(Kind.VOIDED):

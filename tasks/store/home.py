@@ -116,6 +116,11 @@ class Home:
         return self.private / "warehouse"
 
     @property
+    def series(self) -> Path:
+        """What seasons carry from week to week, each under its own key."""
+        return self.private / "series"
+
+    @property
     def failures(self) -> Path:
         """Texts of unforeseen errors, which may quote private data."""
         return self.private / "failures"

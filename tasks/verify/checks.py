@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from hybriddp.accounting.price import Price
 from hybriddp.errors import HybridDPError, InvalidParameter
 from hybriddp.params import Budget
 from tasks.budget.policy import Policy
@@ -23,7 +24,7 @@ class Check:
     detail: str
 
 
-def require_prices(manifest: Manifest, prices: Mapping[str, Budget]) -> None:
+def require_prices(manifest: Manifest, prices: Mapping[str, Budget | Price]) -> None:
     """See that every group, and nobody else, was promised what it costs, and the cap holds it."""
     promised = {
         group: Charge.of_terms(stated.terms) for group, stated in manifest.guarantees.items()
@@ -43,6 +44,8 @@ def require_prices(manifest: Manifest, prices: Mapping[str, Budget]) -> None:
 def require_same_people(manifest: Manifest) -> None:
     """See that groups which have the same people have as many of them."""
     stated = manifest.guarantees
-    for together in product_with(manifest.parameters.strategy).people_of(stated):
-        if len({stated[group].people for group in together}) > 1:
+    product = product_with(manifest.parameters.strategy)
+    for together in product.people_of(stated):
+        sizes = {stated[g].people for g in together if not product.groups[g].is_part}
+        if len(sizes) > 1 or any(stated[g].people > min(sizes, default=0) for g in together):
             raise VerificationFailed("groups of the same people do not have as many of them.")

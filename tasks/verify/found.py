@@ -123,15 +123,19 @@ class Found:
 
     def check_recomputed(self, measurements: Path) -> str:
         """Make the tables again from the noisy measurements."""
-        measured, files = {}, self.product.groups
-        for group in self.verifier.groups(self.manifest):
-            data = read_file(measurements, files[group].file, MAX_FILE_BYTES)
-            if hashlib.sha256(data).hexdigest() != self.manifest.measurements.get(group):
-                raise VerificationFailed(
-                    f"{files[group].file} is not the measurement that the manifest names."
-                )
-            measured[group] = parse_parquet(data, files[group].file)
+        signed = self.manifest.measurements
+        measured = {
+            group: self._measurement(measurements, group, signed.get(group))
+            for group in self.verifier.groups(self.manifest)
+        }
         decided = self._as_decided(measured, measurements)
+        if self.product.remembers:
+            # The folder of an attempt stands in that of its release, beside those of others.
+            every = measurements.resolve().parent.parent
+            decided = dict(decided) | {
+                key: self._measurement(every / release / str(attempt), group, digest)
+                for key, release, attempt, group, digest in self.verifier.earlier(self.manifest)
+            }
         again = self.verifier.recomputed_files(self.manifest, self.tables, decided)
         for name, data in again.items():
             # Parquet's bytes depend on the writer's version; its rows do not.
@@ -145,6 +149,14 @@ class Found:
                     f"{name} is not what the measurements give; it was altered."
                 )
         return "the tables are what the noisy measurements give"
+
+    def _measurement(self, folder: Path, group: str, digest: str | None) -> pa.Table:
+        """Read a measurement, if it is the one that was signed."""
+        file = self.product.groups[group].file
+        data = read_file(folder, file, MAX_FILE_BYTES)
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise VerificationFailed(f"{file} is not the measurement that the manifest names.")
+        return parse_parquet(data, file)
 
     def _as_decided(self, measured: dict[str, pa.Table], folder: Path) -> Mapping[str, pa.Table]:
         """Read what was decided between draws, if anything was."""

@@ -68,6 +68,7 @@ class Guarantee(Part):
     people: int
     epsilon_nano: int
     delta_atto: int
+    rho_pico: int = 0  # stated only where there is a Gaussian loss
     role: str
     trusts: str
     neighbours: str
@@ -75,13 +76,16 @@ class Guarantee(Part):
     @property
     def words(self) -> dict[str, Any]:
         """What is no number; what a later version adds is seen, too."""
-        return self.model_dump(exclude={"people", "epsilon_nano", "delta_atto"})
+        return self.model_dump(exclude={"people", "epsilon_nano", "delta_atto", "rho_pico"})
 
     @property
     def terms(self) -> Terms:
         """What the ledger said of the group."""
         return Terms(
-            epsilon_nano=self.epsilon_nano, delta_atto=self.delta_atto, members=self.people
+            epsilon_nano=self.epsilon_nano,
+            delta_atto=self.delta_atto,
+            members=self.people,
+            rho_pico=self.rho_pico,
         )
 
 
@@ -95,7 +99,10 @@ _CAP = fields(
 )
 _LEDGER = fields({"seq": whole(1, 10**15), "hash": form.digest})
 _FILE = fields({"bytes": form.size, "sha256": form.digest})
-_GUARANTEE = fields({"people": form.size, "epsilon_nano": _UNITS, "delta_atto": _UNITS}, form.short)
+_GUARANTEE = fields(
+    {"people": form.size, "epsilon_nano": _UNITS, "delta_atto": _UNITS},
+    lambda value: form.short(value) or _UNITS(value),
+)
 
 
 class Manifest(Part):
@@ -180,6 +187,7 @@ def guarantees_of(groups: Mapping[str, Terms], words: Words) -> dict[str, Any]:
             "people": terms.members,
             "epsilon_nano": terms.epsilon_nano,
             "delta_atto": terms.delta_atto,
+            **({"rho_pico": terms.rho_pico} if terms.rho_pico else {}),
         }
         for group, terms in groups.items()
     }

@@ -6,7 +6,7 @@ audits does it again: all of them by these functions.
 
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Protocol, cast
+from typing import Protocol, TypeVar, cast
 
 from hybriddp.blender.estimation import high_utility, paper
 from hybriddp.blender.estimation.crosscheck import CrossCheck
@@ -14,28 +14,28 @@ from hybriddp.blender.estimation.levels import Bounded, Draws, Levels, Sides
 from hybriddp.blender.headlist import HeadList
 from hybriddp.params import PAPER, BlenderParams
 
+D = TypeVar("D", contravariant=True)
 
-class Strategy(Protocol):
-    """The steps of one strategy: a module with these names."""
+
+class Strategy(Protocol[D]):
+    """The steps of one strategy: a module with these names, for what its draws gave."""
 
     INTERVAL_METHOD: str
 
-    def choose(self, params: BlenderParams, draws: Draws) -> HeadList:
+    def choose(self, params: BlenderParams, draws: D) -> HeadList:
         """Return the list as clients know it; their reports are not needed."""
 
-    def denoise(self, params: BlenderParams, head_list: HeadList, draws: Draws) -> Sides:
+    def denoise(self, params: BlenderParams, head_list: HeadList, draws: D) -> Sides:
         """Return what the opt-in groups say, and what the clients say."""
 
-    def blend(
-        self, params: BlenderParams, head_list: HeadList, draws: Draws, sides: Sides
-    ) -> Levels:
+    def blend(self, params: BlenderParams, head_list: HeadList, draws: D, sides: Sides) -> Levels:
         """Return what all groups say together."""
 
     def weighed(
         self,
         params: BlenderParams,
         head_list: HeadList,
-        draws: Draws,
+        draws: D,
         sides: Sides,
         blended: Levels,
     ) -> Levels:
@@ -51,17 +51,17 @@ class Strategy(Protocol):
         self,
         params: BlenderParams,
         head_list: HeadList,
-        draws: Draws,
+        draws: D,
         sides: Sides,
         blended: Levels,
     ) -> CrossCheck:
         """Compare the opt-in groups with the clients, record by record."""
 
 
-def strategy_of(params: BlenderParams) -> Strategy:
+def strategy_of(params: BlenderParams) -> Strategy[Draws]:
     """Return the steps of a strategy."""
     module: ModuleType = paper if params.strategy == PAPER else high_utility
-    return cast(Strategy, module)
+    return cast(Strategy[Draws], module)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,16 @@ def estimate(params: BlenderParams, draws: Draws) -> Estimates:
     Privacy claim: none; post-processing of the three draws.
     """
     strategy = strategy_of(params)
-    head_list = strategy.choose(params, draws)
+    return estimate_list(strategy, params, strategy.choose(params, draws), draws)
+
+
+def estimate_list(
+    strategy: Strategy[D], params: BlenderParams, head_list: HeadList, draws: D
+) -> Estimates:
+    """Do every step behind the choice of a list.
+
+    Privacy claim: none; post-processing of all draws.
+    """
     sides = strategy.denoise(params, head_list, draws)
     blended = strategy.blend(params, head_list, draws, sides)
     projected = strategy.project(head_list, blended)
@@ -94,5 +103,14 @@ def check_groups(params: BlenderParams, draws: Draws, estimates: Estimates) -> C
 
     Privacy claim: none; post-processing of the three draws.
     """
-    found = estimates
-    return strategy_of(params).check(params, found.head_list, draws, found.sides, found.blended)
+    return check_list(strategy_of(params), params, draws, estimates)
+
+
+def check_list(
+    strategy: Strategy[D], params: BlenderParams, draws: D, found: Estimates
+) -> CrossCheck:
+    """Do the same with a strategy's own way.
+
+    Privacy claim: none; post-processing of all draws.
+    """
+    return strategy.check(params, found.head_list, draws, found.sides, found.blended)

@@ -6,6 +6,8 @@ from tasks.products.product import Group, Product
 # Who finds the list, who measures it, and who reports on it; nobody is in two of them. With weights
 # everybody who opted in finds it and measures it, and nobody is in T.
 HEADLIST, HISTOGRAM, CLIENTS = "S", "T", "C"
+# Those of S whose first week of a season it is: they pay for all of its tests.
+JOINING = "J"
 # What a person can be asked about before devices see it.
 THE_LIST = "the list"
 
@@ -18,7 +20,10 @@ HEAD_LIST = Product.in_room(
     "free.",
     strategies=(HIGH_UTILITY, PAPER),
     people=(
-        (Group(HEADLIST, "finding the list", "head_list_draw.parquet"),),
+        (
+            Group(JOINING, "joining the season", "found.parquet", is_part=True),
+            Group(HEADLIST, "finding the list", "head_list_draw.parquet"),
+        ),
         (Group(HISTOGRAM, "measuring it", "optin_histogram.parquet"),),
         (Group(CLIENTS, "clients", "client_reports.parquet", is_client=True),),
     ),
@@ -26,8 +31,10 @@ HEAD_LIST = Product.in_room(
         "hybriddp.blender.events",
         "hybriddp.blender.weighted.events",
         "hybriddp.randomizers.events",
+        "hybriddp.series.events",
     ),
     has_lists=True,
+    remembers=True,
     suites=("raw_log", "head_list", "trends", "release"),
     shows_devices=HEADLIST,
     decisions={"listed": "left_out.json"},

@@ -1,6 +1,6 @@
 """The manifest of a head list, and the privacy label that says it in plain words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,8 +8,9 @@ from hybriddp.params import BlenderParams
 from hybriddp.randomizers.laws import client_budget
 from hybriddp.rounding import rounded_up
 from tasks.ledger.charges import DELTA_UNITS, EPSILON_UNITS
-from tasks.products.head_list import CLIENTS, HEAD_LIST, HEADLIST, HISTOGRAM
+from tasks.products.head_list import CLIENTS, HEAD_LIST, HEADLIST, HISTOGRAM, JOINING
 from tasks.products.head_list.parameters import HeadListParameters
+from tasks.products.head_list.series.manifest import NEIGHBOURS, SeasonStated, season_promise
 from tasks.products.label import (
     ALL_DIGITS,
     COALITIONS,
@@ -23,7 +24,7 @@ from tasks.products.label_people import epoch_promise, membership_limits
 from tasks.products.parameters import Short
 from tasks.store.reading import is_text
 from tasks.verify.form import fields, fitting, keyed, listed, maybe, name, number, short
-from tasks.verify.manifest import Decimals, Manifest, Part, Size, Words, words_of
+from tasks.verify.manifest import Decimals, Guarantee, Manifest, Part, Size, Words, words_of
 
 if TYPE_CHECKING:
     from hybriddp.blender.estimation.crosscheck import CrossCheck
@@ -70,6 +71,7 @@ class HeadListManifest(Manifest):
 
     parameters: HeadListParameters
     second_guarantee: Annotated[list[dict[str, str]] | None, fitting(_SECOND)] = None
+    season: SeasonStated | None = None  # of a week of a series
     interval_method: Short
     cross_check: Agreement
     decimals: Decimals
@@ -86,10 +88,8 @@ def write_label(manifest: HeadListManifest) -> str:
     """Return the label as Markdown; it says nothing of the files."""
     parameters, groups = manifest.parameters, manifest.guarantees
     rows = "\n".join(
-        f"| {promised.people:,} people, who {promised.role} | {promised.trusts} | "
-        f"{number_of(promised.epsilon_nano, EPSILON_UNITS)} | "
-        f"{number_of(promised.delta_atto, DELTA_UNITS)} |"
-        for promised in (groups[group] for group in HEAD_LIST.in_order(groups))
+        f"| {promised.people:,} people, who {promised.role} | {promised.trusts} | {numbers} |"
+        for promised, numbers in _promised(manifest)
     )
     sections = [
         f"# Privacy label: {manifest.product}, {manifest.locale}, {manifest.epoch}",
@@ -101,6 +101,7 @@ def write_label(manifest: HeadListManifest) -> str:
         "**What the numbers mean.** Whatever one person had searched for instead, no list would "
         "have become more than e^epsilon times as likely, but for a chance of delta. The promise "
         f"compares {groups[HEADLIST].neighbours}.",
+        *_of_season(manifest),
         *_second(manifest.second_guarantee),
         _membership(parameters),
         *epoch_promise(parameters),
@@ -112,6 +113,26 @@ def write_label(manifest: HeadListManifest) -> str:
         *(f"**Note.** {note}" for note in parameters.params.notes),
     ]
     return "\n\n".join(sections) + "\n"
+
+
+def _promised(manifest: HeadListManifest) -> Iterator[tuple[Guarantee, str]]:
+    """Return every group with its epsilon and delta; those of a season are for all of its weeks."""
+    parameters, groups = manifest.parameters, manifest.guarantees
+    season = " | ".join(rounded_up(part) for part in (parameters.epsilon, parameters.delta))
+    for group in HEAD_LIST.in_order(groups):
+        stated = groups[group]
+        if group == JOINING:  # who are among the others
+            continue
+        is_of_season = group == HEADLIST and manifest.season is not None
+        paid = (stated.epsilon_nano, EPSILON_UNITS), (stated.delta_atto, DELTA_UNITS)
+        yield stated, season if is_of_season else " | ".join(number_of(*part) for part in paid)
+
+
+def _of_season(manifest: HeadListManifest) -> list[str]:
+    season = manifest.season
+    if season is None:
+        return []
+    return [season_promise(manifest.parameters, season, manifest.guarantees)]
 
 
 def second_guarantee(params: BlenderParams, n_clients: int) -> list[dict[str, str]] | None:
@@ -200,4 +221,12 @@ def head_list_words(parameters: HeadListParameters) -> Words:
     is_simulated = parameters.is_simulated
     trusts = _TRUSTS | ({CLIENTS: "the curator (simulated)"} if is_simulated else {})
     both = {HEADLIST: "found the list and measured it"} if parameters.params.is_weighted else {}
-    return words_of(_ROLES | both, trusts)
+    if parameters.series is None:
+        return words_of(_ROLES | both, trusts)
+    joined = {JOINING: "joined the season in this week"}
+    said = words_of(_ROLES | both | joined, trusts | {JOINING: _TRUSTS[HEADLIST]})
+    in_all_weeks = (HEADLIST, JOINING)
+    return {
+        group: {**words, **({"neighbours": NEIGHBOURS} if group in in_all_weeks else {})}
+        for group, words in said.items()
+    }

@@ -11,14 +11,17 @@ from tasks.verify.form import fitting, whole
 
 ClientReport = Literal["one-stage", "two-stage", "two-stage-exact"]
 Clients = Literal["simulate", "reports"]
-MechanismVersion = Literal["blender-paper-1", "blender-high-utility-1", "blender-weighted-1"]
+MechanismVersion = Literal[
+    "blender-paper-1", "blender-high-utility-1", "blender-weighted-1", "blender-series-1"
+]
 
 
 class HeadListParameters(MeasurementParameters):
     """What a head list is asked for.
 
     Strategy `paper` leaves no choice of records of opt-in people and of client reports, and its
-    releases do not state them. Finding is with Laplace noise where nothing else is stated.
+    releases do not state them. Finding is with Laplace noise where nothing else is stated. Epsilon
+    and delta of a series are those of a whole season.
     """
 
     strategy: Literal["high-utility", "paper"]
@@ -32,6 +35,10 @@ class HeadListParameters(MeasurementParameters):
     max_records_client: Annotated[int, fitting(whole(1, 1_000))]
     client_report: ClientReport | None = None
     clients: Clients
+    series: Short | None = None
+    season: Annotated[int, fitting(whole(1, 10_000))] | None = None
+    week: Annotated[int, fitting(whole(1, 10_000))] | None = None
+    season_weeks: Annotated[int, fitting(whole(1, 10_000))] | None = None
 
     @cached_property
     def params(self) -> BlenderParams:
@@ -61,12 +68,12 @@ def params_asked(asked: Any) -> BlenderParams:
 
 
 def groups_of(params: BlenderParams) -> tuple[str, ...]:
-    """Return the groups of a head list, in the order of their draws; T may be empty by choice."""
+    """Return the groups of a single list, in the order of their draws; T may be empty by choice."""
     return (HEADLIST, HISTOGRAM, CLIENTS) if params.has_histogram else (HEADLIST, CLIENTS)
 
 
 def prices_of(params: BlenderParams) -> dict[str, Budget]:
-    """Return what a member of each group of a head list pays."""
+    """Return what a member of each group of a single list pays."""
     every = {
         HEADLIST: params.budget,
         HISTOGRAM: Budget(params.budget.epsilon),  # a histogram over fixed cells needs no delta

@@ -6,7 +6,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from hybriddp.blender.estimation.pipeline import strategy_of
 from tasks.gates.blocklist import blocked_queries, read_blocklist
 from tasks.gates.quality import Verdict
 from tasks.gates.quality import judge as judge_suite
@@ -14,8 +13,12 @@ from tasks.measured.stored import load_measurement
 from tasks.products.files import Made
 from tasks.products.head_list import CLIENTS
 from tasks.products.head_list.estimation.listing import count_clients
-from tasks.products.head_list.estimation.processing import estimated, published_listing
-from tasks.products.head_list.estimation.tables import build_tables
+from tasks.products.head_list.estimation.processing import (
+    estimated,
+    published_listing,
+    strategy_for,
+)
+from tasks.products.head_list.estimation.tables import Tables, build_tables
 from tasks.products.head_list.label import describe_check, head_list_words, second_guarantee
 from tasks.products.head_list.measuring.left_out import digest_of
 from tasks.products.head_list.request import PublishSettings
@@ -53,13 +56,23 @@ def make(
     facts = {
         "guarantees": guarantees,
         **({} if second is None else {"second_guarantee": second}),
-        "interval_method": strategy_of(parameters.params).INTERVAL_METHOD,
+        **_of_season(release, tables),
+        "interval_method": strategy_for(release).INTERVAL_METHOD,
         "cross_check": describe_check(check),
         "decimals": tables.decimals,
         "masses": tables.masses,
         "blocked_queries": tables.n_blocked,
     }
     return Made(tables.by_name, facts, tables.decimals)
+
+
+def _of_season(release: Release, tables: Tables) -> dict[str, Any]:
+    """Say which season a week is of, if it is one."""
+    if release.reservation.place is None:
+        return {}
+    from tasks.products.head_list.series.reading import stated_season
+
+    return {"season": stated_season(release, tables.head_list)}
 
 
 def judge(

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from hybriddp.accounting.price import Price
 from hybriddp.device.normalise import NORMALISATION
 from hybriddp.exact import exact
 from hybriddp.params import (
@@ -27,7 +28,8 @@ from tasks.products.head_list.parameters import (
     params_asked,
     prices_of,
 )
-from tasks.products.request import Form, SearchRequest, Share, picked
+from tasks.products.head_list.series.form import SeriesRequest, usual_records_in_series
+from tasks.products.request import Form, Share, picked
 
 # Raise one whenever a mechanism's law or the meaning of a measurement changes: releases made by
 # different versions must not share an id.
@@ -63,7 +65,7 @@ class PublishSettings(Form):
     )
 
 
-class ReleaseRequest(SearchRequest, PublishSettings):
+class ReleaseRequest(SeriesRequest, PublishSettings):
     """One release of the head list of a search log."""
 
     strategy: Literal["high-utility", "paper"] = Field(
@@ -119,7 +121,7 @@ class ReleaseRequest(SearchRequest, PublishSettings):
     @model_validator(mode="after")
     def _parameters_fit_together(self) -> "ReleaseRequest":
         params = self.params()  # refuses what the mechanisms cannot keep
-        if params.is_weighted:
+        if self.series is None and params.is_weighted:
             # Not every budget has such noise; and scipy takes long to import.
             from hybriddp.blender.mechanisms import weighted_mechanism
 
@@ -151,7 +153,7 @@ class ReleaseRequest(SearchRequest, PublishSettings):
     @property
     def as_before(self) -> "ReleaseRequest | None":
         """The same words as versions up to 0.2.0 read them, if these read anything else."""
-        is_open = self.finding is None and self.max_records_optin is None
+        is_open = self.finding is None and self.max_records_optin is None and self.series is None
         if self.strategy != HIGH_UTILITY or not is_open or self.records_per_user != 1:
             return None
         return self.model_copy(update={"max_records_optin": _RECORDS_BEFORE})
@@ -162,6 +164,8 @@ class ReleaseRequest(SearchRequest, PublishSettings):
         Nothing of it follows from the log.
         """
         finding, records = usual_finding(self.strategy, self.records_per_user)
+        if self.series is not None:
+            finding, records = GAUSSIAN, usual_records_in_series(self.records_per_user)
         is_usual = self.finding in (None, finding)
         open_ones = {
             "finding": self.finding or finding,
@@ -197,7 +201,7 @@ class ReleaseRequest(SearchRequest, PublishSettings):
             clients=self.clients,
         )
 
-    def prices(self) -> Mapping[str, Budget]:
+    def prices(self) -> Mapping[str, Budget | Price]:
         """Return what a member of each group pays; a person is in one group only."""
         return prices_of(self.params())
 

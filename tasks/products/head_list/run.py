@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 from hybriddp.params import BlenderParams
-from tasks.ledger.payloads import Reserved
-from tasks.ledger.rules import Kind
+from tasks.ledger.payloads import Reserved, SeasonPlace
+from tasks.ledger.rules import Entry, Kind
 from tasks.products.head_list import CLIENTS
 from tasks.products.head_list.parameters import HeadListParameters
 from tasks.products.head_list.request import ReleaseRequest
-from tasks.release.refusals import BadInput
+from tasks.release.refusals import BadInput, BudgetRefused
 from tasks.release.run import Release, SearchRun, find_attempt, release_ids_of
 from tasks.store.home import Home
 from tasks.store.keys import open_for_writing
@@ -35,6 +35,26 @@ class HeadListRun(SearchRun):
         """Whether real devices report; simulated clients need no package, so none is published."""
         return self.request.clients == "reports"
 
+    def place_among(self, entries: list[Entry]) -> SeasonPlace | None:
+        """Return its place in a season, if it has one; refuse if others have taken it."""
+        if self.request.series is None:
+            return None
+        from tasks.products.head_list.series.place import place_of
+
+        place = place_of(self.request, entries, self.home)
+        if place.key != self.place.key or place.week != self.place.week:
+            raise BudgetRefused(
+                f"series {place.series} has begun another season meanwhile; run again. Nobody was "
+                "charged."
+            )
+        return place
+
+    @property
+    def place(self) -> SeasonPlace:
+        """Its place in a season, as the request knows it."""
+        place: SeasonPlace = getattr(self.request, "place")  # noqa: B009 - only weeks have one
+        return place
+
     @property
     def is_collecting(self) -> bool:
         """Whether reports of devices are awaited."""
@@ -44,9 +64,21 @@ class HeadListRun(SearchRun):
 def identify(request: ReleaseRequest, home: Home) -> HeadListRun:
     """Find out which release of a head list this is."""
     request = _as_reserved(request, home)
+    if request.series is not None:
+        request = _placed(request, home)
     run = HeadListRun(home, *find_attempt(request, home), request)
     _require_opted_in_people_named(run)
     return run
+
+
+def _placed(request: ReleaseRequest, home: Home) -> ReleaseRequest:
+    """Give a week of a series its place, which only the ledger knows."""
+    # Most releases are none, and what seasons draw with takes long to import.
+    from tasks.products.head_list.series.place import place_of
+    from tasks.products.head_list.series.request import WeekRequest
+
+    entries = open_for_writing(home).entries()
+    return WeekRequest.at_place(request, place_of(request, entries, home))
 
 
 def _as_reserved(request: ReleaseRequest, home: Home) -> ReleaseRequest:

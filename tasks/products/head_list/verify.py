@@ -1,11 +1,13 @@
 """Is a published head list what its measurements give? From public facts alone."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
 
-from tasks.products.head_list import CLIENTS, HEADLIST
+from hybriddp.accounting.price import Price
+from hybriddp.params import Budget
+from tasks.products.head_list import CLIENTS, HEADLIST, JOINING
 from tasks.products.head_list.estimation.columns import HEAD_LIST, TRENDS
 from tasks.products.head_list.label import (
     HeadListManifest,
@@ -28,18 +30,40 @@ def schemas(manifest: HeadListManifest) -> dict[str, pa.Schema]:
 
 def groups(manifest: HeadListManifest) -> tuple[str, ...]:
     """Return the groups whose measurements the list was made from."""
+    if manifest.season is not None:
+        return (JOINING, HEADLIST, CLIENTS)
     return groups_of(manifest.parameters.params)
+
+
+def earlier(manifest: HeadListManifest) -> Iterator[tuple[str, str, int, str, str]]:
+    """Return the measurements of the weeks before: key, release, attempt, group and digest."""
+    if manifest.season is None:
+        return iter(())
+    from tasks.products.head_list.series.verify import earlier_files
+
+    return earlier_files(manifest)
 
 
 def check_promise(manifest: HeadListManifest, tables: Mapping[str, pa.Table]) -> None:
     """See that the guarantees are what the parameters cost."""
     params = manifest.parameters.params
-    require_prices(manifest, prices_of(params))
+    require_prices(manifest, _prices(manifest))
     if manifest.second_guarantee is None:
         return  # as of version 0.2.0
     people = manifest.guarantees[CLIENTS].people if CLIENTS in manifest.guarantees else 0
     if manifest.second_guarantee != second_guarantee(params, people):
         raise VerificationFailed("the second guarantee is not the one that is proved.")
+
+
+def _prices(manifest: HeadListManifest) -> Mapping[str, Budget | Price]:
+    if (manifest.season is None) != (manifest.parameters.series is None):
+        raise VerificationFailed("a series without a season, or a season without a series.")
+    if manifest.season is None:
+        return prices_of(manifest.parameters.params)
+    # What seasons draw with takes long to import, and most releases are none.
+    from tasks.products.head_list.series.verify import season_prices
+
+    return season_prices(manifest)
 
 
 def words(manifest: HeadListManifest) -> Words:
@@ -58,7 +82,8 @@ def decided(
 ) -> Mapping[str, pa.Table]:
     """Return the measurements without the queries that devices were not asked about."""
     left_out = decisions[LISTED]["left_out"]
-    return {**measured, HEADLIST: without(measured[HEADLIST], left_out)}
+    finding = [group for group in (JOINING, HEADLIST) if group in measured]
+    return {**measured, **{group: without(measured[group], left_out) for group in finding}}
 
 
 def recomputed_files(

@@ -1,6 +1,6 @@
 """A head list with its strings: the numbers that the library computes with, and what they mean."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,12 +10,14 @@ import pyarrow as pa
 from hybriddp.arrays import IntArray
 from hybriddp.blender.clients import client_mechanism, reports_per_client
 from hybriddp.blender.estimation.levels import Draws
-from hybriddp.blender.estimation.pipeline import strategy_of
+from hybriddp.blender.estimation.pipeline import Strategy, strategy_of
 from hybriddp.blender.headlist import HeadList
 from hybriddp.errors import HybridDPError
 from hybriddp.params import PAPER, BlenderParams
 from tasks.products.head_list import CLIENTS, HEADLIST, HISTOGRAM
 from tasks.products.head_list.measuring.left_out_file import named_records
+
+Cell = tuple[str | None, str | None]
 
 
 @dataclass(frozen=True)
@@ -60,10 +62,10 @@ class Listing:
         return [self.urls[number] for number in self.head_list.url_ids]
 
     @cached_property
-    def cells(self) -> list[tuple[str | None, str | None]]:
+    def cells(self) -> list[Cell]:
         """What each cell stands for; None is a wildcard."""
         starts, counts = self.head_list.cell_starts, self.head_list.url_counts
-        cells: list[tuple[str | None, str | None]] = [(None, None)] * self.head_list.n_cells
+        cells: list[Cell] = [(None, None)] * self.head_list.n_cells
         for position, query in enumerate(self.listed_queries):
             cells[starts[position] + counts[position]] = (query, None)
         records = zip(self.record_queries, self.record_urls, strict=True)
@@ -72,7 +74,7 @@ class Listing:
         return cells
 
     @cached_property
-    def _cell_of(self) -> dict[tuple[str | None, str | None], int]:
+    def _cell_of(self) -> dict[Cell, int]:
         return {record: cell for cell, record in enumerate(self.cells)}
 
     def cell(self, query: str | None, url: str | None) -> int:
@@ -118,13 +120,17 @@ class Measured:
             listed = zip(candidates.record_queries, candidates.record_urls, strict=True)
             noisy = np.array([count_of[record] for record in listed], dtype=np.int64)
         if params.is_weighted:
-            measured = _shares_of(tables[HEADLIST], candidates)
+            measured = shares_of(tables[HEADLIST], candidates)
         elif params.has_histogram and HISTOGRAM in tables:
             measured = tables[HISTOGRAM]["noisy_count"].to_numpy()
         reports = tables[CLIENTS]["n_reports"].to_numpy() if CLIENTS in tables else None
         n_finders, n_measurers = sizes[HEADLIST], sizes.get(HISTOGRAM, 0)
         draws = Draws(candidates.head_list, noisy, n_finders, measured, n_measurers, reports)
         return cls(candidates, draws)
+
+    def strategy(self, params: BlenderParams) -> Strategy[Draws]:
+        """Return the steps of its estimation."""
+        return strategy_of(params)
 
     def listing(self, params: BlenderParams) -> Listing:
         """Return the list as clients know it; their reports are not needed."""
@@ -135,16 +141,20 @@ class Measured:
 CONCENTRATION = "(concentration)"
 
 
-def _shares_of(table: pa.Table, candidates: Listing) -> IntArray:
-    """Return what was measured of every cell but <*,*>, and last the concentration."""
+def shares_of(table: pa.Table, candidates: Listing, uncounted: Container[Cell] = ()) -> IntArray:
+    """Return what was measured of every cell but <*,*>, and last the concentration.
+
+    Args:
+        uncounted: Records that have no noisy count, because a week of a season has just named them.
+    """
     columns = (table[name].to_pylist() for name in ("query", "url", "noisy_share", "noisy_count"))
     rows = {(query, url): numbers for query, url, *numbers in zip(*columns, strict=True)}
     cells = [*candidates.cells[:-1], (None, CONCENTRATION)]
-    is_named = {cell: None not in cell for cell in cells}
+    has_count = {cell: None not in cell and cell not in uncounted for cell in cells}
     if (
-        rows.keys() != is_named.keys()
+        rows.keys() != has_count.keys()
         or len(rows) != table.num_rows
-        or any(share is None or (count is not None) != is_named[cell]
+        or any(share is None or (count is not None) != has_count[cell]
                for cell, (share, count) in rows.items())
     ):  # fmt: skip
         raise HybridDPError("the measurement has other rows than a draw with weights makes.")

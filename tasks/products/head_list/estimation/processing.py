@@ -4,7 +4,7 @@ What is published is what the last of them wrote.
 """
 
 from collections.abc import Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -12,27 +12,45 @@ import polars as pl
 from hybriddp.blender.estimation.crosscheck import CrossCheck
 from hybriddp.blender.estimation.estimates import Estimate, IntervalEstimate
 from hybriddp.blender.estimation.levels import Bounded, Levels, Sides
-from hybriddp.blender.estimation.pipeline import Strategy, check_groups, estimate, strategy_of
+from hybriddp.blender.estimation.pipeline import Strategy, strategy_of
 from hybriddp.params import PAPER
 from tasks.ledger.rules import Kind
 from tasks.measured.derived import read_derived, write_derived, written_or
 from tasks.measured.stored import load_measurement
-from tasks.products.head_list import CLIENTS, HEADLIST, HISTOGRAM
+from tasks.products.head_list import CLIENTS, HEADLIST, HISTOGRAM, JOINING
 from tasks.products.head_list.estimation.listing import Listing, Measured
+from tasks.products.head_list.estimation.recompute import estimated_from
 from tasks.products.head_list.measuring.left_out import left_out
 from tasks.products.head_list.measuring.left_out_file import without
 from tasks.products.head_list.run import params_of
 from tasks.release.run import Release
 
+if TYPE_CHECKING:
+    from tasks.products.head_list.series.measured import MeasuredSeason
+
+# The draws that find the list.
+FINDING = (JOINING, HEADLIST)
+
 Cells = list[tuple[str | None, str | None]]
 
 
-def measured_of(release: Release, groups: Collection[str] | None = None) -> Measured:
-    """Read the measurements that are there, without the queries that are left out."""
+def measured_of(
+    release: Release, groups: Collection[str] | None = None
+) -> "Measured | MeasuredSeason":
+    """Read the measurements that are there, without the queries that are left out.
+
+    Those of a week of a series are read with the weeks before it.
+    """
     state, wanted = release.state, release.groups if groups is None else groups
     drawn = [group for group in wanted if state.has(Kind.DRAWN, group)]
     tables = {group: load_measurement(release, group) for group in drawn}
-    tables[HEADLIST] = without(tables[HEADLIST], left_out(release))
+    for group in FINDING:
+        if group in tables:
+            tables[group] = without(tables[group], left_out(release))
+    if release.reservation.place is not None:
+        from tasks.products.head_list.series.reading import measured_season
+
+        return measured_season(release, tables)
     sizes = {group: release.group_size(group) for group in release.groups if group != CLIENTS}
     return Measured.of(params_of(release), sizes, tables)
 
@@ -40,7 +58,7 @@ def measured_of(release: Release, groups: Collection[str] | None = None) -> Meas
 def chosen_listing(release: Release) -> Listing:
     """Choose the likeliest queries; with strategy `paper` T has measured them."""
     params = params_of(release)
-    groups = (HEADLIST, HISTOGRAM) if params.strategy == PAPER else (HEADLIST,)
+    groups = (HEADLIST, HISTOGRAM) if params.strategy == PAPER else FINDING
     return measured_of(release, groups).listing(params)
 
 
@@ -82,17 +100,13 @@ def blend_estimates(release: Release) -> None:
 def project_estimates(release: Release) -> None:
     """Write the nearest distributions."""
     listing = published_listing(release)
-    projected = strategy_of(params_of(release)).project(
-        listing.head_list, _read(release, "blended")
-    )
+    projected = strategy_for(release).project(listing.head_list, _read(release, "blended"))
     _write(release, "projected", listing, projected)
 
 
 def estimate_intervals(release: Release) -> None:
     """Write the distributions with their intervals."""
-    bounded = strategy_of(params_of(release)).bound(
-        _read(release, "blended"), _read(release, "projected")
-    )
+    bounded = strategy_for(release).bound(_read(release, "blended"), _read(release, "projected"))
     _write(release, "published", published_listing(release), bounded)
 
 
@@ -123,10 +137,7 @@ def estimated(release: Release) -> tuple[Listing, Bounded, CrossCheck]:
 
 
 def _computed(release: Release) -> tuple[Listing, Bounded, CrossCheck]:
-    measured, params = measured_of(release), params_of(release)
-    estimates = estimate(params, measured.draws)
-    listing = measured.candidates.trimmed(estimates.head_list)
-    return listing, estimates.bounded, check_groups(params, measured.draws, estimates)
+    return estimated_from(params_of(release), measured_of(release))
 
 
 def _written(release: Release) -> tuple[Listing, Bounded, CrossCheck]:
@@ -149,9 +160,18 @@ def _optin_groups(release: Release) -> list[str]:
     return [group for group in release.groups if group != CLIENTS]
 
 
-def _begin(release: Release) -> tuple[Strategy, Measured, Listing]:
-    measured = measured_of(release)
-    return strategy_of(params_of(release)), measured, measured.listing(params_of(release))
+def _begin(release: Release) -> "tuple[Strategy[Any], Measured | MeasuredSeason, Listing]":
+    measured, params = measured_of(release), params_of(release)
+    return measured.strategy(params), measured, measured.listing(params)
+
+
+def strategy_for(release: Release) -> Strategy[Any]:
+    """Return the steps of a release's estimation."""
+    if release.reservation.place is None:
+        return strategy_of(params_of(release))
+    from tasks.products.head_list.series.measured import STRATEGY
+
+    return STRATEGY
 
 
 def _write(release: Release, name: str, listing: Listing, levels: Levels | Bounded) -> None:

@@ -34,18 +34,25 @@ def choose_cohorts(run: HeadListRun) -> None:
 def assign_groups(engine: Engine, run: HeadListRun) -> None:
     """Fill `candidates`: who serves in this epoch and in which group."""
     keyed_accounts(engine, run)
-    engine.step("head_list/candidates", **_limits(run))
+    if run.request.series is not None:
+        from tasks.products.head_list.series.members import put_members
+
+        put_members(engine, run)
+        limits = _limits(run) | {"stay_unseen": run.request.roster is None}
+        engine.step("head_list/series/candidates", **limits)
+        return
+    below = hex_below(run.request.params().headlist_user_fraction)
+    engine.step("head_list/candidates", **_limits(run) | {"headlist_below": below})
 
 
 def _limits(run: HeadListRun) -> dict[str, Any]:
-    request, params = run.request, run.request.params()
+    request = run.request
     source = request.optin_source
     by_hash = source.startswith("hash ")
     return {
         "optin_by_hash": by_hash,
         "optin_below": hex_below(Fraction(source.removeprefix("hash "))) if by_hash else "",
         "everybody_opts_in": source == EVERYBODY,
-        "headlist_below": hex_below(params.headlist_user_fraction),
         "optin_only": request.clients == "reports",
         **rotation_limits(run),
     }

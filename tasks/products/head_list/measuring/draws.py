@@ -10,6 +10,7 @@ from hybriddp.arrays import IntArray
 from hybriddp.blender.clients import client_mechanism, count_reports
 from hybriddp.blender.finding import HeadListMechanism
 from hybriddp.blender.mechanisms import finding_mechanism, measured_vector, measuring_mechanism
+from hybriddp.blender.optin import HistogramMechanism
 from hybriddp.params import PAPER
 from tasks.log.cohorts import read_participants
 from tasks.log.engine import DuckDBEngine, open_warehouse
@@ -28,6 +29,11 @@ from tasks.products.head_list.run import HeadListRun, params_of
 
 def draw_head_list(run: HeadListRun) -> pa.Table:
     """Name the records that enough people of S hold, as the strategy publishes them."""
+    if run.request.series is not None:
+        # What seasons draw with takes long to import, and most releases are none.
+        from tasks.products.head_list.series.draws import draw_week
+
+        return draw_week(run)
     if params_of(run).is_weighted:
         return draw_weighted_list(run)
     is_paper, mechanism = params_of(run).strategy == PAPER, finding_mechanism(params_of(run))
@@ -61,6 +67,7 @@ def draw_optin_histogram(run: HeadListRun) -> pa.Table | None:
 def _draw_on_records(run: HeadListRun) -> pa.Table:
     """Count on everything that S named; what is not listed counts as <*,*> (JPC19 figure 4)."""
     mechanism, listing = measuring_mechanism(params_of(run)), measured_of(run).candidates
+    assert isinstance(mechanism, HistogramMechanism)
 
     def count() -> IntArray:
         cells = _count_cells(run, listing, HISTOGRAM, run.group_size(HISTOGRAM))
@@ -78,6 +85,7 @@ def _draw_on_cells(run: HeadListRun) -> pa.Table:
     """Count on the clients' own cells, in units; with several units a person, repeats too."""
     params, listing = params_of(run), chosen_listing(run)
     mechanism = measuring_mechanism(params)
+    assert isinstance(mechanism, HistogramMechanism)
 
     def count() -> IntArray:
         n_units = run.group_size(HISTOGRAM) * params.max_records_optin
@@ -107,7 +115,8 @@ def draw_client_reports(run: HeadListRun) -> pa.Table:
         # Who reported what is not kept, so only how many records lie on each cell matters here.
         cells = np.repeat(np.arange(len(counts)), counts)
         shape = (n_clients, per_client) if per_client > 1 else (n_clients,)
-        return reports_table(count_reports(mechanism, mechanism.draw(cells.reshape(shape))))
+        reports = count_reports(mechanism, mechanism.draw(cells.reshape(shape)))
+        return reports_table(reports, listing if run.request.series is not None else None)
 
     return draw_once(run, CLIENTS, mechanism.event, count, draw)
 
@@ -128,9 +137,19 @@ def _histogram_table(
     return pa.table(columns, schema=_HISTOGRAM)
 
 
-def reports_table(counts: IntArray) -> pa.Table:
-    """Return the sealed form of reports: for every cell, how often it was reported."""
-    return pa.table({"cell": np.arange(len(counts)), "n_reports": counts.astype(np.int64)})
+def reports_table(counts: IntArray, listing: Listing | None = None) -> pa.Table:
+    """Return the sealed form of reports: for every cell, how often it was reported.
+
+    Later weeks of a series read them, too, so there each cell has its text, which was published.
+    """
+    columns = {"cell": np.arange(len(counts)), "n_reports": counts.astype(np.int64)}
+    if listing is None:
+        return pa.table(columns)
+    texts = {
+        name: pa.array([cell[place] for cell in listing.cells], pa.string())
+        for place, name in enumerate(("query", "url"))
+    }
+    return pa.table({**columns, **texts})
 
 
 @contextmanager

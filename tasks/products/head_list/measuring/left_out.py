@@ -17,7 +17,7 @@ from tasks.ledger.rules import Entry, Kind
 from tasks.ledger.witnesses import write_witness
 from tasks.log.raw.files import BadInput
 from tasks.measured.stored import load_measurement
-from tasks.products.head_list import HEADLIST
+from tasks.products.head_list import CLIENTS, HEADLIST, HISTOGRAM
 from tasks.products.head_list.measuring.left_out_file import (
     LEFT_OUT_FILE,
     LISTED,
@@ -53,7 +53,12 @@ def is_settled(run: HeadListRun) -> bool:
     if not run.has_devices or run.state.has(Kind.LISTED):
         return True
     drawn = [group for group in run.groups if run.state.has(Kind.DRAW_STARTED, group)]
-    return drawn != [HEADLIST] or run.home.collection(collection_id(run)).exists()
+    return (
+        HEADLIST not in drawn
+        or CLIENTS in drawn
+        or HISTOGRAM in drawn
+        or run.home.collection(collection_id(run)).exists()
+    )
 
 
 def blocked_now(run: HeadListRun) -> list[str]:
@@ -66,7 +71,7 @@ def list_to_sign_off(run: HeadListRun, blocked: Collection[str]) -> list[dict[st
     """Return what S named, without what is blocked: all that devices may come to see."""
     listed = without(named_records(load_measurement(run, HEADLIST)), blocked)
     # Strategy `paper` keeps no counts of S; then the order is that of the texts.
-    return sorted(listed.to_pylist(), key=lambda row: -row.get("noisy_count", 0))
+    return sorted(listed.to_pylist(), key=lambda row: -(row.get("noisy_count") or 0))
 
 
 def seal_list(run: HeadListRun, blocked: Collection[str], *, is_signed_off: bool) -> None:

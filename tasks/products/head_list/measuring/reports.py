@@ -83,7 +83,8 @@ def collect_reports(run: HeadListRun) -> bool:
         return counts
 
     # The devices have drawn already; sealing is what happens once here.
-    draw_once(run, CLIENTS, mechanism.event, count, reports_table)
+    texts = listing if run.request.series is not None else None
+    draw_once(run, CLIENTS, mechanism.event, count, lambda counts: reports_table(counts, texts))
     return True
 
 

@@ -16,12 +16,10 @@ from tasks.log.cohorts import read_participants
 from tasks.log.engine import open_warehouse
 from tasks.measured.drawing import draw_once
 from tasks.products.head_list import HEADLIST
-from tasks.products.head_list.estimation.listing import CONCENTRATION, Listing
+from tasks.products.head_list.estimation.listing import CONCENTRATION, Cell, Listing
 from tasks.products.head_list.run import HeadListRun, params_of
 
-Cell = tuple[str | None, str | None]
-
-_DRAWN = pa.schema(
+DRAWN = pa.schema(
     [
         ("query", pa.string()),
         ("url", pa.string()),  # null: the query with any other url
@@ -39,9 +37,9 @@ def draw_weighted_list(run: HeadListRun) -> pa.Table:
         given = sums.filter(pa.array(sums["weight"].to_numpy() > 0))
         named = mechanism.finding.draw(given["weight"].to_numpy())
         records = given.select(["query", "url"]).filter(pa.array(named.is_named))
-        listing = Listing.of(_pairs(records))
+        listing = Listing.of(pairs_of(records))
         weight_of: dict[Cell, int] = dict(
-            zip(_pairs(records), named.noisy_counts.tolist(), strict=True)
+            zip(pairs_of(records), named.noisy_counts.tolist(), strict=True)
         )
         shares = mechanism.measuring.draw(shares_on(listing, sums))
         cells = [*listing.cells[:-1], (None, CONCENTRATION)]
@@ -51,15 +49,18 @@ def draw_weighted_list(run: HeadListRun) -> pa.Table:
             "noisy_count": [weight_of.get(cell) for cell in cells],
             "noisy_share": shares,
         }
-        return pa.table(columns, schema=_DRAWN)
+        return pa.table(columns, schema=DRAWN)
 
-    return draw_once(run, HEADLIST, mechanism.event, lambda: sum_records(run), draw)
+    event = mechanism.event
+    units = event.most_records, event.weight_units, event.share_units
+    return draw_once(run, HEADLIST, event, lambda: sum_records(run, *units), draw)
 
 
-def sum_records(run: HeadListRun) -> pa.Table:
+def sum_records(
+    run: HeadListRun, most_records: int, weight_units: int, share_units: int
+) -> pa.Table:
     """Sum up weights, shares and concentrations by record, of everybody sealed into S. Private."""
-    event = weighted_mechanism(params_of(run)).event
-    weights = weights_up_to(event.most_records, event.weight_units)
+    weights = weights_up_to(most_records, weight_units)
     given = pa.table({"n_records": np.arange(1, len(weights) + 1), "weight": weights})
     with open_warehouse(run.home.warehouse(run.release_id)) as engine:
         read_participants(engine, run)
@@ -67,8 +68,8 @@ def sum_records(run: HeadListRun) -> pa.Table:
         engine.step("head_list/weighted/own_records")
         engine.step(
             "head_list/weighted/record_sums",
-            most_records=event.most_records,
-            share_units=event.share_units,
+            most_records=most_records,
+            share_units=share_units,
         )
         return engine.fetch("record_sums")
 
@@ -84,7 +85,7 @@ def shares_on(listing: Listing, sums: pa.Table) -> IntArray:
     sums = sums.filter(pc.is_in(sums["query"], value_set=queries))
     cells = set(listing.cells)
     columns = (sums[name].to_pylist() for name in ("share", "concentration"))
-    for (query, url), share, concentration in zip(_pairs(sums), *columns, strict=True):
+    for (query, url), share, concentration in zip(pairs_of(sums), *columns, strict=True):
         is_named = (query, url) in cells
         exact[query, url if is_named else None] += share
         exact[None, CONCENTRATION] += concentration if is_named else 0
@@ -92,5 +93,6 @@ def shares_on(listing: Listing, sums: pa.Table) -> IntArray:
     return np.array([exact[cell] for cell in wanted], dtype=np.int64)
 
 
-def _pairs(table: pa.Table) -> list[tuple[str, str]]:
+def pairs_of(table: pa.Table) -> list[tuple[str, str]]:
+    """Return the records of a table, in its order."""
     return list(zip(table["query"].to_pylist(), table["url"].to_pylist(), strict=True))

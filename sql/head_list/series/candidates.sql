@@ -1,0 +1,50 @@
+-- Grain: one row for each member and group that they would join in this week of a season. Everybody
+-- who opted in is in S, every week; whoever has not taken part in the season yet is in J, too; clients
+-- serve in their own week only. Without a roster whoever joined stays, seen this week or not.
+with sided as (
+    select
+        person,
+        account,
+        person_hash,
+        epoch_hash,
+        case
+            when $optin_by_hash then substr(person_hash, 1, 16) < $optin_below
+            else is_optin or $everybody_opts_in
+        end as is_optin
+    from accounts
+),
+
+joined as (
+    select distinct account from season_participation where cohort = 'S'
+),
+
+members as (
+    select person, account, epoch_hash from sided where is_optin
+    union all
+    select cast(null as varchar) as person, joined.account, '' as epoch_hash
+    from joined
+    where $stay_unseen and joined.account not in (select account from sided)
+),
+
+serving as (
+    select person, account, epoch_hash, 'S' as cohort from members
+    union all
+    select person, account, epoch_hash, 'J' as cohort
+    from members
+    where account not in (select account from joined)
+    union all
+    select person, account, epoch_hash, 'C' as cohort
+    from sided
+    where
+        not is_optin
+        and not $optin_only
+        and substr(person_hash, 17, 16) >= $slot_from
+        and substr(person_hash, 17, 16) < $slot_below
+)
+
+select
+    person,
+    account,
+    cohort,
+    coalesce(try_cast('0x' || substr(epoch_hash, 17, 12) as bigint), 0) as first_pick
+from serving

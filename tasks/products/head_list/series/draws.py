@@ -1,0 +1,214 @@
+"""The draw of a week: noise is added to what people gave, sums grow, tests name, all is measured.
+
+The log, the names and the state are read before the ledger says that the draw starts. Then what is
+carried on is made durable first, and the row that says that the draw is there comes last: a run
+that dies in between has burnt its week, and the state of the week before is still the one that the
+ledger knows.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from hybriddp.arrays import BoolArray
+from hybriddp.series.finding import Carried, WeekFinding
+from hybriddp.series.season import Season
+from tasks.ledger.rules import Kind
+from tasks.measured.drawing import draw_together
+from tasks.measured.stored import load_measurement
+from tasks.products.head_list import HEADLIST, JOINING
+from tasks.products.head_list.estimation.listing import CONCENTRATION, Cell, Listing
+from tasks.products.head_list.measuring.left_out_file import named_records
+from tasks.products.head_list.measuring.weighted import (
+    DRAWN,
+    pairs_of,
+    shares_on,
+    sum_records,
+)
+from tasks.products.head_list.run import HeadListRun
+from tasks.products.head_list.series.place import Week, of_season, season_of, weeks_of
+from tasks.products.head_list.series.request import events_of
+from tasks.products.head_list.series.state import State, StateStore
+from tasks.publish.shelf import list_rows
+from tasks.release.refusals import BudgetRefused
+from tasks.release.run import Release
+
+_TEXTS = ("query", "url")
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What a week is drawn from. Private, but for the names."""
+
+    sums: pa.Table  # weights, shares and concentrations by record
+    known: list[tuple[str, str]]
+    state: State
+
+
+def draw_week(run: HeadListRun) -> pa.Table:
+    """Draw a week of a season, or find that it was drawn; return what was measured."""
+    season = season_of(run.place)
+    store = _store_of(run)
+    kept: list[State] = []
+
+    def count() -> Counted:
+        _require_next(run)
+        before = _last_drawn(run)
+        if before is None:
+            state = State.nothing(season)
+        else:
+            assert before.state is not None
+            state = store.load(before.place.week, before.state, season)
+        numbers = season.most_records, season.weight_units, season.share_units
+        return Counted(sum_records(run, *numbers), _known_names(run, before), state)
+
+    def draw(counted: Counted) -> dict[str, pa.Table]:
+        tables, state = draw_from(season, run.place.week, counted)
+        kept.append(state)
+        return tables
+
+    def keep() -> str | None:
+        # After its last week a season carries nothing on.
+        return store.save(kept[0]) if run.place.week < season.n_weeks else None
+
+    # Who comes while another process draws the week before waits for it, and finds what it left.
+    with run.home.locked(f"series-{store.season_id}"):
+        drawn = draw_together(run, events_of(run.place), count, draw, keep)
+        forget_older(run)
+    return drawn[HEADLIST]
+
+
+def draw_from(season: Season, week: int, counted: Counted) -> tuple[dict[str, pa.Table], State]:
+    """Draw everything of a week from what was counted; return it, and what is carried on.
+
+    Privacy claim: as `WeekFinding.draw`, `WeekFinding.draw_known` and `ShareMeasuring.draw`, whose
+    assumptions `Counted` keeps; names leave in the order of their texts.
+    """
+    finding = WeekFinding(season, week)
+    given = _given(counted.sums)
+    known = pl.DataFrame(counted.known, schema=dict.fromkeys(_TEXTS, pl.String), orient="row")
+    unknown = given.join(known, on=_TEXTS, how="anti")
+    carried = _after_missing_weeks(season, counted.state.carried, week)
+    records, weights = _aligned(counted.state.records, unknown)
+    carried = finding.draw(carried, weights.to_numpy())
+    is_named = finding.named(carried)
+    found = _found_table(records, carried, is_named)
+    of_known = known.join(given, on=_TEXTS, how="left", maintain_order="left")["weight"]
+    noisy = finding.draw_known(of_known.fill_null(0).to_numpy())
+    measured = _measure(finding, counted, pairs_of(found), noisy.tolist())
+    state = State(records.filter(pl.Series(~is_named)), carried.without(is_named))
+    return {JOINING: found, HEADLIST: measured}, state
+
+
+def _after_missing_weeks(season: Season, carried: Carried, week: int) -> Carried:
+    """Draw the noise of weeks that nobody was drawn in: nobody gave anything (proofs/season.md)."""
+    nothing = np.zeros(len(carried.sums), dtype=np.int64)
+    for missing in range(carried.week + 1, week):
+        carried = WeekFinding(season, missing).draw(carried, nothing)
+    return carried
+
+
+def _given(sums: pa.Table) -> pl.DataFrame:
+    frame = pl.from_arrow(sums.select([*_TEXTS, "weight"]))
+    assert isinstance(frame, pl.DataFrame)
+    return frame.filter(pl.col("weight") > 0)
+
+
+def _aligned(records: pl.DataFrame, given: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
+    """Return all records, those that are carried first, with what each was given this week."""
+    old = records.join(given, on=_TEXTS, how="left", maintain_order="left")
+    new = given.join(records, on=_TEXTS, how="anti").sort(_TEXTS)
+    every = pl.concat([old.with_columns(pl.col("weight").fill_null(0)), new])
+    return every.select(_TEXTS), every["weight"]
+
+
+def _found_table(records: pl.DataFrame, carried: Carried, is_named: BoolArray) -> pa.Table:
+    """Return the named records with the sums of every track, in the order of their texts."""
+    sums = carried.sums[is_named]
+    columns = {
+        f"noisy_sum_{n}": pl.Series(sums[:, n], dtype=pl.Int64) for n in range(sums.shape[1])
+    }
+    named = records.filter(pl.Series(is_named)).with_columns(**columns).sort(_TEXTS)
+    table = named.to_arrow()
+    fields = [
+        pa.field(name, pa.string() if name in _TEXTS else pa.int64()) for name in named.columns
+    ]
+    return table.cast(pa.schema(fields))
+
+
+def _measure(
+    finding: WeekFinding, counted: Counted, new: list[tuple[str, str]], noisy_weights: list[int]
+) -> pa.Table:
+    """Measure shares on everything that is known now; say this week's weights of what was known."""
+    weight_of: dict[Cell, int] = dict(zip(counted.known, noisy_weights, strict=True))
+    listing = Listing.of([*counted.known, *new])
+    cells = [*listing.cells[:-1], (None, CONCENTRATION)]
+    columns = {
+        "query": [query for query, _ in cells],
+        "url": [url for _, url in cells],
+        "noisy_count": [weight_of.get(cell) for cell in cells],
+        "noisy_share": finding.measuring.draw(shares_on(listing, counted.sums)),
+    }
+    return pa.table(columns, schema=DRAWN)
+
+
+def _require_next(run: HeadListRun) -> None:
+    """Refuse a week that a later one has overtaken: its sums do not have room for it any more."""
+    request = run.request
+    weeks = weeks_of(run.ledger.entries(), request.product, request.locale, run.place.series)
+    overtaken = [
+        week for week in weeks
+        if week.place.key == run.place.key and week.place.week > run.place.week and week.has_begun
+    ]  # fmt: skip
+    if overtaken:
+        raise BudgetRefused(
+            f"week {overtaken[0].place.week} of series {run.place.series} was drawn before week "
+            f"{run.place.week}, which is missing from it for good. Nothing was drawn; give the "
+            f"reservation back with `hybriddp ledger void {run.release_id}`."
+        )
+
+
+def _last_drawn(run: HeadListRun) -> Week | None:
+    """Return the newest week of the season that was drawn before this one."""
+    request = run.request
+    weeks = weeks_of(run.ledger.entries(), request.product, request.locale, run.place.series)
+    drawn = [week for week in of_season(weeks, run.place) if week.is_drawn]
+    return max(drawn, key=lambda week: week.place.week, default=None)
+
+
+def _known_names(run: HeadListRun, before: Week | None) -> list[tuple[str, str]]:
+    """Return the records that are known before this week: what was measured in the week before.
+
+    Before the first one that is drawn these are the names of the list that was published when the
+    season began, which are public.
+    """
+    if before is not None:
+        earlier = Release(run.home, before.release_id, before.attempt)
+        return pairs_of(named_records(load_measurement(earlier, HEADLIST)))
+    if run.place.names_of is None:
+        return []
+    folder = run.home.shelf(run.request.product, run.request.locale) / run.place.names_of
+    if not (folder / "manifest.json").exists():  # taken down since
+        return []
+    return sorted((row["query"], row["url"]) for row in list_rows(folder, "head_list"))
+
+
+def forget_older(run: HeadListRun) -> None:
+    """Remove what the season carries no more: older states; after its end all, with the key."""
+    state = run.state
+    if not state.has(Kind.DRAWN, HEADLIST):
+        return
+    request, place = run.request, run.place
+    weeks = weeks_of(run.ledger.entries(), request.product, request.locale, place.series)
+    last = max(week.place.week for week in weeks if week.place.key == place.key and week.is_drawn)
+    is_over = last == season_of(place).n_weeks
+    _store_of(run).keep_only(None if is_over else last)
+    for season in range(1, place.season):
+        older = place.model_copy(update={"season": season})
+        StateStore.of(run.home, request.product, request.locale, older).keep_only(None)
+
+
+def _store_of(run: HeadListRun) -> StateStore:
+    return StateStore.of(run.home, run.request.product, run.request.locale, run.place)

@@ -1,0 +1,171 @@
+"""Which week of which season a release is: decided by the ledger, fixed when it is reserved.
+
+The first week of a season that is reserved fixes with what all of its weeks draw, tests and pay;
+later ones repeat it. An epoch is a week here, whatever its length.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from hybriddp.exact import exact
+from hybriddp.params import Budget
+from hybriddp.series.design import SeasonDesign
+from hybriddp.series.season import Season
+from tasks.gates.lists import latest_folder
+from tasks.ledger.payloads import EarlierWeek, Reserved, SeasonPlace
+from tasks.ledger.rules import Entry, Kind, live_reservations
+from tasks.log.epochs import Epoch
+from tasks.products.head_list import HEADLIST, JOINING
+from tasks.products.head_list.request import ReleaseRequest
+from tasks.release.refusals import BadInput, BudgetRefused
+from tasks.store.home import Home
+
+
+@dataclass(frozen=True, slots=True)
+class Week:
+    """A reserved week of a season, and how far the ledger says it came."""
+
+    release_id: str
+    attempt: int
+    reserved: Reserved
+    place: SeasonPlace
+    has_begun: bool  # noise may have been drawn: whoever joined in it has paid for the tests
+    state: str | None  # the digest of what it carries on, once it is drawn
+    is_drawn: bool
+    stands: bool  # it is published, and not withdrawn
+
+
+def weeks_of(entries: list[Entry], product: str, locale: str, series: str) -> list[Week]:
+    """Return every week of a series that was reserved, in the order of the ledger."""
+    by_key: dict[tuple[str, int], list[Entry]] = {}
+    for entry in entries:
+        by_key.setdefault(entry.key, []).append(entry)
+    found = []
+    for entry in live_reservations(entries):
+        reserved = entry.said(Reserved)
+        place = reserved.place
+        if place is None or (reserved.product, reserved.locale, place.series) != (
+            product, locale, series,
+        ):  # fmt: skip
+            continue
+        rows = {(row.kind, row.draw): row for row in by_key[entry.key]}
+        drawn = rows.get((Kind.DRAWN, HEADLIST))
+        found.append(
+            Week(
+                entry.release_id,
+                entry.attempt,
+                reserved,
+                place,
+                (Kind.DRAW_STARTED, JOINING) in rows,
+                None if drawn is None else getattr(drawn.payload, "state", None),
+                drawn is not None,
+                (Kind.PUBLISHED, "") in rows and (Kind.WITHDRAWN, "") not in rows,
+            )
+        )
+    return found
+
+
+def of_season(weeks: Iterable[Week], place: SeasonPlace) -> list[Week]:
+    """Return the weeks of one season before a place in it."""
+    return [w for w in weeks if w.place.key == place.key and w.place.week < place.week]
+
+
+def season_of(place: SeasonPlace) -> Season:
+    """Build the season again; everything is checked again."""
+    return Season.of_numbers(place.numbers)
+
+
+def budget_of(place: SeasonPlace) -> Budget:
+    """Return what the whole season promises."""
+    return Budget(place.epsilon, place.delta)
+
+
+def place_of(request: ReleaseRequest, entries: list[Entry], home: Home) -> SeasonPlace:
+    """Return the place of a request; refuse what its season has no place for."""
+    assert request.series is not None
+    weeks = weeks_of(entries, request.product, request.locale, request.series)
+    same = [week.place for week in weeks if week.reserved.epoch == request.epoch]
+    if same:
+        _require_as_sealed(request, same[-1])
+        return same[-1]
+    if not weeks:
+        return _first_place(request, 1, home)
+    newest = max((week.place for week in weeks), key=lambda place: (place.season, place.week))
+    number = _number(request, newest)
+    if number > season_of(newest).n_weeks:
+        return _first_place(request, newest.season + 1, home)
+    if number <= newest.week:
+        raise BudgetRefused(
+            f"series {request.series} has gone on to week {newest.week} of season {newest.season}, "
+            f"so epoch {request.epoch} is missing from it for good: sums cannot be added to later. "
+            "Release the epochs of a series in order. Nobody was charged."
+        )
+    _require_as_sealed(request, newest)
+    standing = [
+        EarlierWeek(week=w.place.week, release_id=w.release_id, attempt=w.attempt)
+        for w in weeks
+        if w.place.key == newest.key and w.stands and w.is_drawn
+    ]
+    earlier = sorted(standing, key=lambda week: week.week)
+    return newest.model_copy(update={"week": number, "earlier": earlier})
+
+
+def _number(request: ReleaseRequest, newest: SeasonPlace) -> int:
+    """Return which week of the newest season an epoch would be."""
+    epoch, first = Epoch.parse(request.epoch), Epoch.parse(newest.first_epoch)
+    if epoch.kind != first.kind:
+        raise BadInput(
+            f"series {request.series} is released every {first.kind}, got epoch {request.epoch}; "
+            "give a period of the same length, or another series. Nobody was charged."
+        )
+    return epoch.index - first.index + 1
+
+
+def _first_place(request: ReleaseRequest, number: int, home: Home) -> SeasonPlace:
+    """Begin a season: fix what all of its weeks draw with."""
+    assert request.series is not None
+    season, budget = design_of(request).season(request.params().budget), request.params().budget
+    before = latest_folder(home, request.product, request.locale)
+    return SeasonPlace(
+        series=request.series,
+        season=number,
+        week=1,
+        first_epoch=request.epoch,
+        epsilon=str(budget.epsilon),
+        delta=str(budget.delta),
+        numbers=season.numbers(),
+        names_of=None if before is None else before.name,
+        earlier=[],
+    )
+
+
+def design_of(request: ReleaseRequest) -> SeasonDesign:
+    """Return how a season of these settings spends its budget."""
+    return SeasonDesign(
+        n_weeks=request.season_weeks, most_records=request.params().max_records_optin
+    )
+
+
+def _require_as_sealed(request: ReleaseRequest, sealed: SeasonPlace) -> None:
+    """Refuse settings that are not those of the season."""
+    season = season_of(sealed)
+    asked = {
+        "epsilon": exact(request.epsilon, "epsilon"),
+        "delta": exact(request.delta, "delta"),
+        "season_weeks": request.season_weeks,
+        "max_records_optin": request.params().max_records_optin,
+    }
+    fixed = {
+        "epsilon": exact(sealed.epsilon, "epsilon"),
+        "delta": exact(sealed.delta, "delta"),
+        "season_weeks": season.n_weeks,
+        "max_records_optin": season.most_records,
+    }
+    wrong = [name for name, value in asked.items() if value != fixed[name]]
+    if wrong:
+        name = wrong[0]
+        raise BadInput(
+            f"season {sealed.season} of series {sealed.series} was begun in {sealed.first_epoch} "
+            f"with {name} {float(fixed[name]):g}, got {float(asked[name]):g}; it stays so until "
+            "its last week. Give the same, or begin another series. Nobody was charged."
+        )

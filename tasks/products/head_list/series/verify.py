@@ -1,0 +1,70 @@
+"""Is a week what its season's measurements give, and is what it costs what it promises?"""
+
+from collections.abc import Iterator, Mapping
+
+import pyarrow as pa
+
+from hybriddp.accounting.price import Price
+from hybriddp.params import Budget
+from hybriddp.randomizers.laws import client_budget
+from tasks.products.head_list import CLIENTS, HEADLIST, JOINING
+from tasks.products.head_list.label import HeadListManifest
+from tasks.products.head_list.series.measured import MeasuredSeason, WeekTables, found_weeks
+from tasks.products.head_list.series.place import season_of
+from tasks.products.head_list.series.request import week_prices
+from tasks.verify.checks import VerificationFailed
+
+GROUPS = (JOINING, HEADLIST, CLIENTS)
+
+
+def season_prices(manifest: HeadListManifest) -> dict[str, Budget | Price]:
+    """Return what each group of a week pays, if its season keeps what it promises."""
+    stated, parameters = manifest.season, manifest.parameters
+    assert stated is not None
+    place = stated.place(parameters)
+    season = season_of(place)
+    facts = {
+        season.n_weeks: parameters.season_weeks,
+        season.most_records: parameters.params.max_records_optin,
+    }
+    if any(drawn != said for drawn, said in facts.items()):
+        raise VerificationFailed("the season is not the one that the parameters speak of.")
+    weeks = [week.week for week in stated.earlier]
+    if weeks != sorted(set(weeks)) or any(week >= place.week for week in weeks):
+        raise VerificationFailed("the weeks before are not in order.")
+    return week_prices(place, client_budget(parameters.params))
+
+
+def earlier_files(manifest: HeadListManifest) -> Iterator[tuple[str, str, int, str, str]]:
+    """Return the measurements of the weeks before: key, release, attempt, group and digest."""
+    stated = manifest.season
+    for week in [] if stated is None else stated.earlier:
+        if set(week.measurements) != set(GROUPS):
+            raise VerificationFailed("a week before lacks a measurement.")
+        for group, digest in week.measurements.items():
+            yield _key(week.week, group), week.release_id, week.attempt, group, digest
+
+
+def season_again(manifest: HeadListManifest, tables: Mapping[str, pa.Table]) -> MeasuredSeason:
+    """Read all weeks; see that the list, and when its records were found, follow from them."""
+    stated, params = manifest.season, manifest.parameters.params
+    assert stated is not None
+    place = stated.place(manifest.parameters)
+    weeks = [
+        WeekTables(week.week, week.people, {g: tables[_key(week.week, g)] for g in GROUPS})
+        for week in stated.earlier
+    ]
+    own = {group: tables[group] for group in GROUPS}
+    weeks.append(WeekTables(place.week, manifest.guarantees[HEADLIST].people, own))
+    found = MeasuredSeason.of(season_of(place), weeks)
+    if found.listing(params).cells != found.chosen(params).cells:
+        raise VerificationFailed("clients were asked about another list than the weeks give.")
+    when = found_weeks(found)
+    said = {(q, u): week for q, urls in stated.found.items() for u, week in urls.items()}
+    if any(when.get(record) != week for record, week in said.items()):
+        raise VerificationFailed("records were found in other weeks than the manifest says.")
+    return found
+
+
+def _key(week: int, group: str) -> str:
+    return f"{group} of week {week}"
