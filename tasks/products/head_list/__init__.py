@@ -35,7 +35,7 @@ HEAD_LIST = Product.in_room(
     ),
     has_lists=True,
     remembers=True,
-    suites=("raw_log", "head_list", "trends", "release"),
+    suites=("raw_log", "head_list", "trends", "changes", "release"),
     shows_devices=HEADLIST,
     decisions={"listed": "left_out.json"},
 )

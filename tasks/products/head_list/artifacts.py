@@ -11,7 +11,7 @@ from tasks.gates.blocklist import read_blocklist
 from tasks.ledger.payloads import Publication
 from tasks.ledger.rules import PUBLICATIONS
 from tasks.measured.stored import load_measurement
-from tasks.products.head_list import CLIENTS, HEADLIST
+from tasks.products.head_list import CLIENTS, HEADLIST, JOINING
 from tasks.products.head_list.estimation.processing import published_listing
 from tasks.products.head_list.measuring.left_out_file import named_records
 from tasks.products.head_list.run import HeadListRun, params_of
@@ -35,6 +35,14 @@ def cohorts(run: HeadListRun, _: Any) -> Artifacts:
 
 def head_list_draw(run: HeadListRun, _: Any) -> Artifacts:
     """Say what the draw from S named."""
+    if run.request.series is not None:
+        known, new = (named_records(load_measurement(run, g)).num_rows for g in (HEADLIST, JOINING))
+        yield Words(
+            "head-list-draw",
+            f"Week {run.place.week} of season {run.place.season}: its tests named {new} records, "
+            f"and all {known} that are known by now were measured.",
+        )
+        return
     params = params_of(run)
     mechanism, most = finding_mechanism(params), params.max_records_optin
     named = named_records(load_measurement(run, HEADLIST))
@@ -99,6 +107,16 @@ def _unblocked(run: Release, frame: pl.DataFrame) -> pl.DataFrame:
     for entry in run.state.entries:
         blocked |= set(entry.said(Publication).blocked) if entry.kind in PUBLICATIONS else set()
     return frame.filter(~pl.col("query").is_in(sorted(blocked)).fill_null(False))
+
+
+def changes(run: Release, frame: pl.DataFrame) -> Artifacts:
+    """Show what entered, left, rose and fell since the week before."""
+    shown = _unblocked(run, frame).sort("change", "query")
+    rows = [
+        {name: value if isinstance(value, str) else f"{value:.6f}" for name, value in row.items()}
+        for row in shown.to_dicts()
+    ]
+    yield Rows("changes", rows, f"Changes of {run.release_id} since the week before")
 
 
 def cross_check(run: Release, check: CrossCheck) -> Artifacts:

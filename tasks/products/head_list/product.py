@@ -28,8 +28,11 @@ from tasks.verify.manifest import guarantees_of
 
 
 def listed_queries(release: Release) -> list[str]:
-    """Return the queries that would be published if none were blocked."""
-    return published_listing(release).listed_queries
+    """Return the queries that would be published if none were blocked, or said to have left."""
+    listed = published_listing(release).listed_queries
+    if release.reservation.place is None:
+        return listed
+    return sorted({*listed, *_changes(release)["query"].to_list()})
 
 
 def blocked(release: Release, settings: PublishSettings) -> list[str]:
@@ -53,26 +56,41 @@ def make(
     reports = load_measurement(release, CLIENTS)
     guarantees[CLIENTS]["people"] = count_clients(reports, listing, parameters.params)
     second = second_guarantee(parameters.params, guarantees[CLIENTS]["people"])
+    by_name, season = _of_season(release, tables, hidden)
     facts = {
         "guarantees": guarantees,
         **({} if second is None else {"second_guarantee": second}),
-        **_of_season(release, tables),
+        **season,
         "interval_method": strategy_for(release).INTERVAL_METHOD,
         "cross_check": describe_check(check),
         "decimals": tables.decimals,
         "masses": tables.masses,
         "blocked_queries": tables.n_blocked,
     }
-    return Made(tables.by_name, facts, tables.decimals)
+    return Made({**tables.by_name, **by_name}, facts, tables.decimals)
 
 
-def _of_season(release: Release, tables: Tables) -> dict[str, Any]:
-    """Say which season a week is of, if it is one."""
+def _of_season(
+    release: Release, tables: Tables, hidden: frozenset[str]
+) -> tuple[dict[str, pa.Table], dict[str, Any]]:
+    """Return what a week of a series publishes beside its list, and says of its season."""
     if release.reservation.place is None:
-        return {}
+        return {}, {}
+    # What seasons are made of takes long to import, and most releases are none.
+    from tasks.products.head_list.series.changes import changes_table
     from tasks.products.head_list.series.reading import stated_season
 
-    return {"season": stated_season(release, tables.head_list)}
+    every = _changes(release)
+    changes = changes_table(every, tables.decimals, hidden)
+    n_hidden = len(every) - changes.num_rows
+    stated = stated_season(release, tables.head_list) | {"hidden_changes": n_hidden}
+    return {"changes": changes}, {"season": stated}
+
+
+def _changes(release: Release) -> Any:
+    from tasks.products.head_list.series.changes import written_changes
+
+    return written_changes(release)
 
 
 def judge(
@@ -108,8 +126,7 @@ def judge_tables(
         "min_agreement": settings.min_agreement,
     }
     verdicts = [
-        judge_suite("head_list", head_list),
-        judge_suite("trends", made.tables["trends"]),
+        *(judge_suite(name, table) for name, table in made.tables.items()),
         judge_suite("release", pa.Table.from_pylist([facts]), limits),
     ]
     together = Verdict(

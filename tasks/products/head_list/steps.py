@@ -29,6 +29,7 @@ from tasks.products.head_list.run import HeadListRun
 from tasks.products.head_list.run import identify as identify
 from tasks.products.searches.artifacts import show_forecast, show_ingest
 from tasks.release.artifacts import gate
+from tasks.release.run import Release
 from tasks.release.step import Step
 from tasks.release.steps import (
     CHECK_INPUTS,
@@ -61,8 +62,20 @@ def _show_reports(run: HeadListRun, _: Any) -> Any:
     return () if run.is_collecting else artifacts.reports(run, None)
 
 
+def find_changes(release: Release) -> Any:
+    """Say what entered, left, rose and fell since the week before."""
+    # What seasons are made of takes long to import, and most releases are none.
+    from tasks.products.head_list.series.changes import find_and_write
+
+    return find_and_write(release)
+
+
+def _is_week_and_measured(run: HeadListRun) -> bool:
+    return run.reservation.place is not None and is_measured(run)
+
+
 # From the measurements to a distribution; processing a release again begins here.
-ESTIMATION = tuple(
+_ESTIMATION = tuple(
     Step(title, work, show, applies=is_measured, is_free=True)
     for title, work, show in (
         ("denoise", denoise_reports, artifacts.estimates("client-records")),
@@ -72,6 +85,10 @@ ESTIMATION = tuple(
         ("cross-check the groups", check_groups_agree, artifacts.cross_check),
     )
 )
+CHANGES = Step(
+    "find changes", find_changes, artifacts.changes, applies=_is_week_and_measured, is_free=True
+)
+ESTIMATION = (*_ESTIMATION, CHANGES)
 TRIM = Step("trim head list", trim_head_list, artifacts.histogram, is_free=True)
 
 STEPS = (

@@ -8,7 +8,7 @@ import pyarrow as pa
 from hybriddp.accounting.price import Price
 from hybriddp.params import Budget
 from tasks.products.head_list import CLIENTS, HEADLIST, JOINING
-from tasks.products.head_list.estimation.columns import HEAD_LIST, TRENDS
+from tasks.products.head_list.estimation.columns import CHANGES, HEAD_LIST, TRENDS
 from tasks.products.head_list.label import (
     HeadListManifest,
     head_list_words,
@@ -25,7 +25,8 @@ MANIFEST = HeadListManifest
 
 def schemas(manifest: HeadListManifest) -> dict[str, pa.Schema]:
     """Return the columns of every published table."""
-    return {"head_list": HEAD_LIST, "trends": TRENDS}
+    changes = {} if manifest.season is None else {"changes": CHANGES}
+    return {"head_list": HEAD_LIST, "trends": TRENDS, **changes}
 
 
 def groups(manifest: HeadListManifest) -> tuple[str, ...]:

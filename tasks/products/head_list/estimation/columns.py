@@ -14,3 +14,14 @@ _FIELDS = {
 }
 HEAD_LIST = pa.schema(_FIELDS)
 TRENDS = pa.schema({name: kind for name, kind in _FIELDS.items() if name != "url"})
+# Of a week of a series, since the week before; a number that is not known is missing.
+CHANGES = pa.schema(
+    {
+        "change": pa.string(),
+        "query": pa.string(),
+        "probability": pa.float64(),
+        "previous": pa.float64(),
+        "ratio_low": pa.float64(),
+        "ratio_high": pa.float64(),
+    }
+)

@@ -50,7 +50,12 @@ def recomputed_files(
         )
     if again.masses != manifest.masses.model_dump():
         raise VerificationFailed("the wildcard masses are not those that the measurements give.")
-    return files_of(again.by_name, again.decimals)
+    tables_again = again.by_name
+    if manifest.season is not None:
+        from tasks.products.head_list.series.verify import changes_again
+
+        tables_again["changes"] = changes_again(manifest, found, tables["changes"], blocked)
+    return files_of(tables_again, again.decimals)
 
 
 def _measured(

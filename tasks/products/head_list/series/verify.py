@@ -8,7 +8,9 @@ from hybriddp.accounting.price import Price
 from hybriddp.params import Budget
 from hybriddp.randomizers.laws import client_budget
 from tasks.products.head_list import CLIENTS, HEADLIST, JOINING
+from tasks.products.head_list.estimation.listing import Measured
 from tasks.products.head_list.label import HeadListManifest
+from tasks.products.head_list.series.changes import changes_of, changes_table
 from tasks.products.head_list.series.measured import MeasuredSeason, WeekTables, found_weeks
 from tasks.products.head_list.series.place import season_of
 from tasks.products.head_list.series.request import week_prices
@@ -64,6 +66,24 @@ def season_again(manifest: HeadListManifest, tables: Mapping[str, pa.Table]) -> 
     if any(when.get(record) != week for record, week in said.items()):
         raise VerificationFailed("records were found in other weeks than the manifest says.")
     return found
+
+
+def changes_again(
+    manifest: HeadListManifest,
+    found: Measured | MeasuredSeason,
+    published: pa.Table,
+    blocked: frozenset[str],
+) -> pa.Table:
+    """Find what changed again; as many queries are hidden as the manifest says."""
+    assert isinstance(found, MeasuredSeason)
+    assert manifest.season is not None
+    every = changes_of(manifest.parameters.params, found)
+    shown = set(published["query"].to_pylist())
+    hidden = blocked | (set(every["query"].to_list()) - shown)
+    again = changes_table(every, manifest.decimals, hidden)
+    if len(every) - again.num_rows != manifest.season.hidden_changes:
+        raise VerificationFailed("changes are missing beyond those that were blocked.")
+    return again
 
 
 def _key(week: int, group: str) -> str:
