@@ -1,0 +1,1 @@
+"""Weeks of a season, through the product's own steps."""

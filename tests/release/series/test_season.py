@@ -1,0 +1,208 @@
+"""A season through the product: what is found stays, everybody pays once for each week, and who
+comes later, leaves or is absent is counted as the ledger says."""
+
+import json
+import math
+from fractions import Fraction
+
+import pytest
+
+from hybriddp.errors import HybridDPError
+from tasks.budget.overview import balance
+from tasks.ledger.charges import DELTA_UNITS, RHO_UNITS
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.rules import Kind
+from tasks.measured.stored import load_measurement
+from tasks.products.head_list import HEADLIST, JOINING
+from tasks.products.head_list.run import identify
+from tasks.products.head_list.series.place import season_of
+from tasks.publish.publish import published_folder, withdraw
+from tasks.publish.shelf import list_rows, read_rows
+from tasks.release.refusals import BadInput, BudgetRefused
+from tasks.release.walk import run_release
+from tasks.verify.verify import verify_publication
+from tests.release.series.support import (
+    MANY,
+    N_WEEKS,
+    run_week,
+    series_home,
+    usual,
+    week_request,
+    write_week,
+)
+from tests.release.support import files_below
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("gates_waived")]
+
+
+@pytest.fixture
+def home(root):
+    return series_home(root / "home")
+
+
+def listed(run) -> set[str]:
+    return {row["query"] for row in list_rows(published_folder(run), "trends")}
+
+
+def key_of(home) -> bytes:
+    return bytes.fromhex((home.public / "signing.pub").read_text())
+
+
+def test_a_season_grows_and_is_what_its_measurements_give(home, root):
+    """Three weeks; in the second `weather` appears, and in the third nobody searches for news."""
+    first = run_week(home, root, 1, usual())
+    assert listed(first) == {"maps", "news"}
+    assert read_rows(published_folder(first), "changes") == []
+    again = {p: [*own, "weather"] for p, own in usual().items()}
+    second = run_week(home, root, 2, again)
+    assert listed(second) == {"maps", "news", "weather"}
+    changes = {row["query"]: row["change"] for row in read_rows(published_folder(second), "changes")}
+    assert changes["weather"] == "entered"
+    third = run_week(home, root, 3, {p: ["maps"] for p in usual()})
+    assert listed(third) == {"maps", "news", "weather"}, "what was found is measured to the end"
+    changes = {row["query"]: row["change"] for row in read_rows(published_folder(third), "changes")}
+    assert changes["maps"] == "rose"
+    assert changes["news"] == changes["weather"] == "fell"
+    season = json.loads((published_folder(third) / "manifest.json").read_bytes())["season"]
+    assert {q: list(urls.values())[0] for q, urls in season["found"].items()} == {
+        "maps": 1, "news": 1, "weather": 2,
+    }  # fmt: skip
+    for run in (first, second, third):
+        verify_publication(home, published_folder(run), key_of(home))
+    assert list(home.series.iterdir()) == [], "after its last week nothing is carried on"
+
+
+def test_weeks_add_up_to_the_last_unit(home, root):
+    """Who is there from the start, who joins later, who is absent, and who leaves for good."""
+    run = run_week(home, root, 1, usual(100))
+    season = season_of(run.place)
+    absent = {person: own for person, own in usual().items() if person != MANY[0]}
+    run_week(home, root, 2, absent)
+    ledger = Ledger(home.ledger)
+    from tasks.budget.overview import set_membership
+
+    set_membership(home, MANY[1], Kind.OPTED_OUT)
+    run_week(home, root, 3, absent)
+    leak = math.ceil(Fraction(season.leak) * DELTA_UNITS)
+    rho = [math.ceil(season.rho(week) * RHO_UNITS) for week in range(1, N_WEEKS + 1)]
+    expected = {
+        MANY[0]: (leak, sum(rho)),  # absent in two weeks, and charged
+        MANY[1]: (leak, sum(rho[:2])),  # left after two
+        MANY[2]: (leak, sum(rho)),
+        MANY[110]: (leak, sum(rho[1:])),  # joined in the second
+    }
+    for person, (delta, loss) in expected.items():
+        spent = balance(home, person).spent
+        assert (spent.epsilon, spent.delta, spent.rho) == (0, delta, loss), person
+    reserved = [e.payload for e in ledger.entries() if e.kind is Kind.RESERVED]
+    assert [r.groups[JOINING].members for r in reserved] == [100, 20, 0]
+    assert [r.groups[HEADLIST].members for r in reserved] == [100, 120, 119]
+
+
+def test_a_rerun_of_a_week_replays(home, root):
+    run_week(home, root, 1, usual())
+    run = run_week(home, root, 2, usual())
+    before, rows = files_below(home.public), Ledger(home.ledger).entries()
+    run_release(identify(run.request, home))
+    earlier = week_request(root / "week-1.tsv", 1)
+    run_release(identify(earlier, home))
+    assert files_below(home.public) == before
+    assert Ledger(home.ledger).entries() == rows
+
+
+def test_a_missed_week_is_missing(home, root):
+    """Its noise is drawn with the next one, and what comes later than it is refused."""
+    run_week(home, root, 1, usual())
+    third = run_week(home, root, 3, usual())
+    assert third.place.week == 3
+    with pytest.raises(BudgetRefused, match=r"2026-W41 is missing from it for good"):
+        run_week(home, root, 2, usual())
+    verify_publication(home, published_folder(third), key_of(home))
+
+
+def test_a_name_is_published_in_a_week_without_it(home, root):
+    """15 people a week are below every test of one week, and nobody searches for it in the third."""
+    rare = usual() | {person: ["rare"] for person in MANY[:9]}
+    run_week(home, root, 1, rare)
+    run_week(home, root, 2, usual())
+    found = set()
+    for week in (1, 2):
+        run = identify(week_request(root / f"week-{week}.tsv", week), home)
+        found |= set(load_measurement(run, JOINING)["query"].to_pylist())
+    # 9 people are 1.3 sds below the first test; sums go on in weeks without them.
+    from tasks.products.head_list.series.draws import _store_of
+
+    if "rare" not in found:
+        states = list(_store_of(run).folder.glob("*.state"))
+        assert [path.name for path in states] == ["week-002.state"]
+        assert b"rare" not in states[0].read_bytes(), "names are kept under a key"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"epsilon": 3.0}, "epsilon 4, got 3"),
+        ({"season_weeks": 5}, "season_weeks 3, got 5"),
+        ({"max_records_optin": 2}, "max_records_optin 3, got 2"),
+        ({"epoch": "2026-11"}, "is released every week"),
+    ],
+)
+def test_a_season_stays_as_it_was_begun(home, root, settings, message):
+    run_week(home, root, 1, usual())
+    with pytest.raises(BadInput, match=message):
+        identify(week_request(root / "week-1.tsv", 2, **settings), home)
+
+
+def test_a_second_log_for_a_week_is_refused(home, root):
+    run_week(home, root, 1, usual())
+    other = write_week(root / "other.tsv", usual(90))
+    with pytest.raises(BudgetRefused, match="has release"):
+        identify(week_request(other, 1), home)
+    for agreed in ("pay_again", "new_attempt"):
+        with pytest.raises(ValueError, match="is drawn once"):
+            week_request(other, 1, **{agreed: True})
+
+
+def test_a_withdrawn_week_is_a_missing_observation(home, root):
+    first = run_week(home, root, 1, usual())
+    second = run_week(home, root, 2, usual())
+    withdraw(second, "a mistake")
+    third = run_week(home, root, 3, usual())
+    assert [week.week for week in third.reservation.place.earlier] == [1]
+    assert listed(third) == {"maps", "news"}
+    verify_publication(home, published_folder(third), key_of(home))
+    assert first.place.key == third.place.key
+
+
+def test_the_next_season_knows_the_last_list(home, root):
+    """`news` is not searched for any more, and is measured because it was public."""
+    for week in (1, 2, 3):
+        run_week(home, root, week, usual())
+    run = run_week(home, root, 4, {person: ["maps"] for person in usual()})
+    assert (run.place.season, run.place.week) == (2, 1)
+    assert load_measurement(run, JOINING).num_rows == 0
+    assert listed(run) == {"maps", "news"}
+    assert run.reservation.groups[JOINING].members == len(MANY), "a season is joined anew"
+    verify_publication(home, published_folder(run), key_of(home))
+
+
+def test_a_week_that_was_overtaken_is_not_drawn(home, root):
+    from tests.release.support import charge
+
+    run_week(home, root, 1, usual())
+    log = write_week(root / "late.tsv", usual())
+    late = charge(identify(week_request(log, 2), home))
+    run_week(home, root, 3, usual())
+    with pytest.raises(BudgetRefused, match="was drawn before week 2"):
+        run_release(late)
+
+
+def test_no_room_in_the_cap_is_refused_before_anybody_pays(root):
+    from tasks.budget.policy import Policy, set_policy
+    from tests.homes import new_home
+
+    home = new_home(root / "poor")
+    set_policy(Ledger(home.ledger), Policy.of(1, "1e-6", None, pure_epsilon=0))
+    with pytest.raises(HybridDPError, match="who can afford the release"):
+        run_week(home, root, 1, usual())
+    assert not any(e.kind is Kind.RESERVED for e in Ledger(home.ledger).entries())

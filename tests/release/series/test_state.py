@@ -1,0 +1,74 @@
+"""What a season carries: an older, changed or lost state is refused, whatever is restored."""
+
+import shutil
+
+import pytest
+
+from tasks.ledger.ledger import Ledger, LedgerCorrupt
+from tasks.ledger.rules import Kind
+from tasks.products.head_list.run import identify
+from tasks.release.walk import run_release
+from tests.release.series.support import run_week, series_home, usual, week_request, write_week
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("gates_waived")]
+
+
+@pytest.fixture
+def home(root):
+    """A home after two weeks of a season, and what it carried after the first of them."""
+    home = series_home(root / "home")
+    run_week(home, root, 1, usual())
+    shutil.copytree(home.series, root / "backup")
+    run_week(home, root, 2, usual())
+    return home
+
+
+def files(home):
+    [season] = home.series.iterdir()
+    return {path.name: path for path in season.iterdir()}
+
+
+def next_week(home, root):
+    log = write_week(root / "next.tsv", usual())
+    run_release(identify(week_request(log, 3), home))
+
+
+def require_refused(home, root, message):
+    with pytest.raises(LedgerCorrupt, match=message):
+        next_week(home, root)
+    started = [e for e in Ledger(home.ledger).entries() if e.kind is Kind.DRAW_STARTED]
+    assert len(started) == 6, "two weeks of three groups; nothing of the third"
+
+
+def test_only_the_newest_state_is_kept(home):
+    assert sorted(files(home)) == ["season.key", "week-002.state"]
+    assert files(home)["season.key"].stat().st_mode & 0o077 == 0
+
+
+def test_an_older_state_is_refused(home, root):
+    [season] = (root / "backup").iterdir()
+    older = (season / "week-001.state").read_bytes()
+    files(home)["week-002.state"].write_bytes(older)
+    require_refused(home, root, "is not what this season's week 2 left")
+
+
+@pytest.mark.parametrize("name", ["season.key", "week-002.state"])
+@pytest.mark.parametrize("fault", ["lost", "changed"])
+def test_a_lost_or_changed_file_is_refused(home, root, name, fault):
+    path = files(home)[name]
+    if fault == "lost":
+        path.unlink()
+    else:
+        data = bytearray(path.read_bytes())
+        data[-1] ^= 1
+        path.write_bytes(bytes(data))
+    require_refused(home, root, "restore it|Restore it")
+
+
+def test_a_restored_state_goes_on(home, root):
+    kept = root / "kept"
+    shutil.copytree(home.series, kept)
+    shutil.rmtree(home.series)
+    require_refused(home, root, "Restore it")
+    shutil.copytree(kept, home.series)
+    next_week(home, root)
