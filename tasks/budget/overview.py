@@ -39,11 +39,21 @@ class Runway:
 
     policy: Policy
     n_accounts: int
-    largest: Charge
+    spent: tuple[Charge, ...]  # the most of each part, without and with a Gaussian loss
     asked: Charge | None  # what the newest release charged its most charged group
     fits_largest: int | None
     fits_newcomer: int | None
     worst: Worst | None  # by PLD accounting, if that was asked for or is known
+
+    @property
+    def largest(self) -> Charge:
+        """The most that anybody has spent of each part; it may be of different people."""
+        return Charge.largest(self.spent)
+
+    @property
+    def has_gaussian(self) -> bool:
+        """Whether anybody has a Gaussian loss, or the newest release costs one."""
+        return any(charge.rho for charge in (*self.spent, *([self.asked] if self.asked else [])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +75,20 @@ def runway(home: Home, *, with_pld: bool = False) -> Runway:
     with open_memory(home.spill) as engine:
         put_spending(engine, home, entries, policy, now)
         engine.step("ledger/largest_sums")
-        (sums,) = engine.fetch("largest_sums").to_pylist()
-        largest = Charge(int(sums["epsilon"]), int(sums["delta"]), int(sums["rho"]))
+        rows = engine.fetch("largest_sums").to_pylist()
         worst = _composed_before(home, entries)
         if with_pld and worst is None:
             worst = _compose(engine, home, entries, policy)
+    spent = tuple(Charge(int(row["epsilon"]), int(row["delta"]), int(row["rho"])) for row in rows)
     reservations = live_reservations(entries)
     asked = dearest(reservations[-1]) if reservations else None
     return Runway(
         policy,
-        sums["n_accounts"],
-        largest,
+        sum(row["n_accounts"] for row in rows),
+        spent,
         asked,
-        _fits(policy, largest, asked) if asked else None,
-        _fits(policy, Charge(0, 0), asked) if asked else None,
+        min((policy.fits(asked, one) for one in spent), default=0) if asked else None,
+        policy.fits(asked) if asked else None,
         worst,
     )
 
@@ -201,9 +211,3 @@ def dearest(reservation: Entry) -> Charge:
         for together in product_of(reserved.parameters).people_of(reserved.groups)
     ]
     return Charge.largest(paid)
-
-
-def _fits(policy: Policy, spent: Charge, asked: Charge) -> int:
-    left = policy.limit(has_gaussian=spent.rho + asked.rho > 0).less(spent)
-    parts = (left.epsilon, asked.epsilon), (left.delta, asked.delta), (left.rho, asked.rho)
-    return max(min(have // each for have, each in parts if each), 0)
