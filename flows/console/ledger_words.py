@@ -23,7 +23,7 @@ def runway_text(reach: Runway) -> str:
     policy = reach.policy
     window = f"any {policy.window_days} days" if policy.window_days else "a lifetime"
     lines = [f"\nCap for each person over {window}: {policy}."]
-    if reach.has_gaussian or (policy.with_gaussian and not policy.is_default_cap):
+    if reach.has_gaussian or policy.has_set_parts:
         lines.append(parts_in_words(policy))
     if reach.asked is None:
         return "\n".join([*lines, "Nobody has been charged yet."])
@@ -62,7 +62,7 @@ def runway_json(reach: Runway) -> dict[str, Any]:
     """Return the same for machines."""
     worst = reach.worst
     return {
-        "policy": policy_json(reach.policy),
+        "policy": policy_json(reach.policy, is_needed=reach.has_gaussian),
         "accounts": reach.n_accounts,
         "largest": reach.largest.as_json(),
         **({"spent": [one.as_json() for one in reach.spent]} if reach.has_gaussian else {}),
@@ -74,9 +74,9 @@ def runway_json(reach: Runway) -> dict[str, Any]:
     }
 
 
-def policy_json(policy: Policy) -> dict[str, Any]:
-    """Return a policy for machines."""
-    part = policy.with_gaussian
+def policy_json(policy: Policy, *, is_needed: bool = True) -> dict[str, Any]:
+    """Return a policy for machines; the default's parts are told where somebody needs them."""
+    part = policy.with_gaussian if is_needed or policy.has_set_parts else None
     return {
         "cap": policy.cap.as_json(),
         **({} if part is None else {"with_gaussian": part.as_json()}),
@@ -110,7 +110,7 @@ def balance_text(found: Balance) -> str:
 def balance_json(found: Balance) -> dict[str, Any]:
     """Return one person's account for machines."""
     return {
-        "policy": policy_json(found.policy),
+        "policy": policy_json(found.policy, is_needed=found.spent.rho > 0),
         "charges": [
             {
                 "at": spent.at.isoformat(timespec="seconds"),

@@ -24,6 +24,17 @@ from tasks.products.registry import product_of
 from tasks.store.home import Home, write_whole
 from tasks.store.keys import Keyring, open_for_writing
 
+# What an export says of Gaussian losses, where there are such.
+_BESIDE = "for whoever has a Gaussian loss, in place of the whole cap: the most"
+_MEANING = {
+    "rho_pico": "a Gaussian loss, in units of 1e-12: it adds up over releases, beside epsilon and "
+    "delta, and all of it together is one epsilon at one delta",
+    "gaussian_epsilon_nano": f"{_BESIDE} epsilon of all other losses",
+    "gaussian_delta_atto": f"{_BESIDE} delta; the rest of the cap's delta converts rho",
+    "gaussian_rho_pico": f"{_BESIDE} rho; it is the rest of the cap's epsilon at the rest of its "
+    "delta, so that all together stay inside the cap",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Worst:
@@ -200,7 +211,17 @@ def public_export(home: Home) -> dict[str, Any]:
             row |= {"kind": str(entry.kind), "at": entry.at, "policy": as_stored(entry)}
         rows.append(row)
     head = {"seq": entries[-1].seq, "hash": entries[-1].hash} if entries else None
-    return {"schema_version": 1, "head": head, "entries": rows}
+    exported: dict[str, Any] = {"schema_version": 1, "head": head, "entries": rows}
+    # Exports without any of it are what they always were.
+    meant = {name: words for name, words in _MEANING.items() if any(_says(r, name) for r in rows)}
+    return exported | ({"meaning": meant} if meant else {})
+
+
+def _says(row: dict[str, Any], name: str) -> bool:
+    """Whether an exported row states this of a group or of the cap."""
+    return any(
+        name in stated for stated in (row.get("policy", {}), *row.get("groups", {}).values())
+    )
 
 
 def dearest(reservation: Entry) -> Charge:

@@ -38,7 +38,7 @@ class Policy:
     def __post_init__(self) -> None:
         if self.with_gaussian is _DEFAULT_PART and self.cap != _DEFAULT_CAP:
             object.__setattr__(self, "with_gaussian", None)
-        if self.with_gaussian is not None and not self.is_default_cap:
+        if self.with_gaussian is not None and self.has_set_parts:
             self._check_parts(self.with_gaussian)
 
     @classmethod
@@ -149,9 +149,10 @@ class Policy:
         return Cap.model_validate(stated)
 
     @property
-    def is_default_cap(self) -> bool:
-        """Whether cap and part are those of a ledger whose policy nobody has set."""
-        return (self.cap, self.with_gaussian) == (_DEFAULT_CAP, _DEFAULT_PART)
+    def has_set_parts(self) -> bool:
+        """Whether somebody has set the parts, and they are not those of the default cap."""
+        is_default = (self.cap, self.with_gaussian) == (_DEFAULT_CAP, _DEFAULT_PART)
+        return self.with_gaussian is not None and not is_default
 
     def limit(self, *, has_gaussian: bool) -> Charge:
         """Return the most that people may lose in each part, with or without a Gaussian loss."""

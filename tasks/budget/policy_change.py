@@ -18,9 +18,13 @@ from tasks.store.home import Home
 def promised_policy(entries: list[Entry]) -> Policy:
     """Return what holds for everybody: who was ever charged, and who is from now on.
 
-    Labels and packages state it. A cap that was never used and holds no more changes nothing.
+    Labels and packages state it. A cap that was never used and holds no more changes nothing, and
+    parts are inside the cap: until there is a Gaussian loss nothing needs them, and none is stated.
     """
-    return weakest([*_charged(entries), current_policy(entries)])
+    charged, policy = _charged(entries), current_policy(entries)
+    if not _has_gaussian(charged):
+        policy = replace(policy, with_gaussian=None)
+    return weakest([*charged, policy])
 
 
 def weakest(policies: Iterable[Policy]) -> Policy:
@@ -65,6 +69,11 @@ def _charged(entries: list[Entry]) -> list[Policy]:
     return policies
 
 
+def _has_gaussian(charged: list[Policy]) -> bool:
+    """Whether anybody has a Gaussian loss: it was charged under a policy with parts."""
+    return any(policy.with_gaussian is not None for policy in charged)
+
+
 def price_of_change(home: Home, old: Policy, new: Policy) -> str:
     """Say what a change does, and to how many published labels and packages."""
     sentences = [
@@ -100,7 +109,7 @@ def _kept_with(charged: list[Policy], new: Policy) -> Policy:
 
 def _price_of_parts(charged: list[Policy], new: Policy, kept: Policy) -> list[str]:
     """Say what it means to change parts now."""
-    if all(policy.with_gaussian is None for policy in charged):
+    if not _has_gaussian(charged):
         return ["Nobody has a Gaussian loss yet, so changing the parts costs no privacy."]
     sentences = [
         "People have Gaussian losses already. To change the parts now is dangerous: whoever has "
