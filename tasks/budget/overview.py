@@ -98,10 +98,15 @@ def runway(home: Home, *, with_pld: bool = False) -> Runway:
         sum(row["n_accounts"] for row in rows),
         spent,
         asked,
-        min((policy.fits(asked, one) for one in spent), default=0) if asked else None,
+        fits_everybody(policy, asked, spent) if asked else None,
         policy.fits(asked) if asked else None,
         worst,
     )
+
+
+def fits_everybody(policy: Policy, asked: Charge, spent: tuple[Charge, ...]) -> int:
+    """Return how many more such charges fit whoever has least left, or a newcomer if nobody has."""
+    return min((policy.fits(asked, one) for one in spent), default=policy.fits(asked))
 
 
 def _compose(engine: Engine, home: Home, entries: list[Entry], policy: Policy) -> Worst:

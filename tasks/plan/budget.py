@@ -6,7 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from hybriddp.params import BlenderParams
-from tasks.budget.overview import runway
+from tasks.budget.overview import fits_everybody, runway
 from tasks.budget.policy import Policy
 from tasks.ledger.charges import EPSILON_UNITS, Charge
 from tasks.products.head_list.parameters import prices_of
@@ -82,7 +82,7 @@ def plan_budget(
     policy, window, spent = cap.policy, cap.policy.window_days, cap.spent
     fits, left, gaussian = policy.fits(asked), None, None
     if spent is not None:
-        left = min((policy.fits(asked, one) for one in spent), default=fits)
+        left = fits_everybody(policy, asked, spent)
         if any(one.rho for one in spent):
             most = replace(policy.limit(has_gaussian=True), rho=0)
             gaussian = Beside(most, policy.fits(asked, Charge(0, 0, max(o.rho for o in spent))))

@@ -13,7 +13,7 @@ from hybriddp.errors import InvalidParameter
 from hybriddp.params import BlenderParams, Budget
 from hybriddp.series.design import SeasonDesign
 from tasks.budget import policy_change
-from tasks.budget.overview import public_export, runway
+from tasks.budget.overview import fits_everybody, public_export, runway
 from tasks.budget.policy import Policy, current_policy, set_policy
 from tasks.budget.policy_change import price_of_change, promised_policy
 from tasks.ledger.charges import EPSILON_UNITS, RHO_UNITS, Charge
@@ -186,6 +186,7 @@ def test_the_runway_does_not_forget_a_part_that_is_not_asked_for(home, charge):
     """Planted: whoever has spent epsilon 5 has rho left, and none of it fits."""
     assert DEFAULT.fits(Charge.of(WEEK), Charge(5 * EPSILON_UNITS, 0)) == 0
     assert DEFAULT.fits(Charge(EPSILON_UNITS, 0), Charge(0, 0, PART.rho + 1)) == 0
+    assert fits_everybody(DEFAULT, Charge.of(WEEK), ()) == DEFAULT.fits(Charge.of(WEEK)) == 158
     charge("pure", Price(Fraction(5)))
     charge("week", WEEK, OTHERS)
     reach = runway(home)
