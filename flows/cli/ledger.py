@@ -10,7 +10,7 @@ import typer
 from flows.cli.people import PersonArgument, people_app
 from flows.console.ledger_words import (
     balance_json,
-    composed_epsilon,
+    balance_text,
     people_in,
     policy_json,
     runway_json,
@@ -30,8 +30,9 @@ from flows.console.terminal import (
 )
 from hybriddp.rounding import rounded_up
 from tasks.budget.overview import balance, dearest, policy_of, public_export, runway
+from tasks.budget.paid import parts_in_words
 from tasks.budget.policy import set_policy
-from tasks.ledger.charges import DELTA_UNITS, EPSILON_UNITS
+from tasks.ledger.charges import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS
 from tasks.ledger.check import check_ledger
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.payloads import Reserved
@@ -60,10 +61,11 @@ def show(
         say_json({"runway": runway_json(reach), "ledger": public_export(place)})
         return
     console = Console(highlight=False)
-    table = Table("release", "epoch", "product", "state", "people", "epsilon", "delta", box=None)
-    for entry in ledger.entries():
-        if entry.kind is not Kind.RESERVED:
-            continue
+    reservations = [entry for entry in ledger.entries() if entry.kind is Kind.RESERVED]
+    has_rho = any(dearest(entry).rho for entry in reservations)
+    shown = ("release", "epoch", "product", "state", "people", "epsilon", "delta")
+    table = Table(*shown, *(["rho"] if has_rho else []), box=None)
+    for entry in reservations:
         state = ledger.attempt(entry.release_id, entry.attempt)
         burnt, price = ", ".join(state.burnt_draws), dearest(entry)
         reserved = entry.said(Reserved)
@@ -75,6 +77,7 @@ def show(
             people_in(reserved),
             rounded_up(Fraction(price.epsilon, EPSILON_UNITS)),
             rounded_up(Fraction(price.delta, DELTA_UNITS)),
+            *([rounded_up(Fraction(price.rho, RHO_UNITS))] if has_rho else []),
         )
     console.print(table)
     console.print(runway_text(reach), soft_wrap=True)
@@ -137,12 +140,7 @@ def show_balance(
         console.print(
             f"{spent.at:%Y-%m-%d}  {spent.release_id[:12]}  {spent.group}  {spent.charge}"
         )
-    console.print(
-        f"Spent {found.spent} of {found.policy}; remaining {found.remaining.as_left}. "
-        f"By PLD accounting: epsilon {composed_epsilon(found.pld_epsilon)}."
-        + (" Takes part in nothing any more." if found.is_stopped else ""),
-        soft_wrap=True,
-    )
+    console.print(balance_text(found), soft_wrap=True)
 
 
 @ledger_app.command("policy")
@@ -153,6 +151,16 @@ def change_policy(
     window_days: Annotated[
         int | None, typer.Option(help="Refill after so many days; 0: never.")
     ] = None,
+    pure_epsilon: Annotated[
+        str | None,
+        typer.Option(
+            help="Most epsilon of all else for whoever has a Gaussian loss (charged in rho, as the "
+            "weeks of a series are); such losses get the rest of the cap."
+        ),
+    ] = None,
+    no_gaussian: Annotated[
+        bool, typer.Option("--no-gaussian", help="Let no Gaussian loss fit the cap.")
+    ] = False,
     max_refusals: Annotated[
         int | None,
         typer.Option(help="Verdicts on raw logs, in an epoch or on one log, that no draw follows."),
@@ -167,7 +175,9 @@ def change_policy(
 
     place = Home.open(home)
     policy, head = policy_of(place)
-    changed = policy.changed(cap_epsilon, cap_delta, window_days, max_refusals)
+    changed = policy.changed(
+        cap_epsilon, cap_delta, window_days, max_refusals, pure_epsilon, no_gaussian=no_gaussian
+    )
     if changed != policy:
         confirm(price_of_change(place, policy, changed), yes=yes)
         # Somebody else may have changed it while this one was asked.
@@ -177,8 +187,8 @@ def change_policy(
         return
     window = f"any {changed.window_days} days" if changed.window_days else "a lifetime"
     say(
-        f"Cap for each person over {window}: {changed}. Verdicts on raw logs that no draw "
-        f"follows: at most {changed.max_refusals} in each epoch, and on each log."
+        f"Cap for each person over {window}: {changed}. {parts_in_words(changed)} Verdicts on raw "
+        f"logs that no draw follows: at most {changed.max_refusals} in each epoch, and on each log."
     )
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from hybriddp.rounding import rounded_down, rounded_up
 from tasks.budget.overview import Balance, Runway
+from tasks.budget.paid import parts_in_words, rho_in_words
 from tasks.budget.policy import Policy
 from tasks.ledger.payloads import Reserved
 from tasks.products.registry import product_of
@@ -22,12 +23,15 @@ def runway_text(reach: Runway) -> str:
     policy = reach.policy
     window = f"any {policy.window_days} days" if policy.window_days else "a lifetime"
     lines = [f"\nCap for each person over {window}: {policy}."]
+    if reach.has_gaussian or policy.has_set_parts:
+        lines.append(parts_in_words(policy))
     if reach.asked is None:
         return "\n".join([*lines, "Nobody has been charged yet."])
     lines.append(
-        f"{reach.n_accounts:,} people were charged; the most charged has spent {reach.largest} "
+        f"{reach.n_accounts:,} people were charged; {_most_charged(reach)} "
         "(the sum, which is enforced)."
     )
+    lines += [rho_in_words(policy, spent) for spent in reach.spent if spent.rho]
     if reach.worst is not None:
         exactly = "at most " if reach.worst.is_bound else ""
         lines.append(
@@ -43,13 +47,25 @@ def runway_text(reach: Runway) -> str:
     return "\n".join(lines)
 
 
+def _most_charged(reach: Runway) -> str:
+    """Say what was spent at most; people with a Gaussian loss and those without are told apart."""
+    if len(reach.spent) < 2:
+        return f"the most charged has spent {reach.largest}"
+    without, with_gaussian = reach.spent
+    return (
+        f"the most charged without a Gaussian loss has spent {without}, and of those with one "
+        f"nobody has spent more than {with_gaussian}"
+    )
+
+
 def runway_json(reach: Runway) -> dict[str, Any]:
     """Return the same for machines."""
     worst = reach.worst
     return {
-        "policy": policy_json(reach.policy),
+        "policy": policy_json(reach.policy, is_needed=reach.has_gaussian),
         "accounts": reach.n_accounts,
         "largest": reach.largest.as_json(),
+        **({"spent": [one.as_json() for one in reach.spent]} if reach.has_gaussian else {}),
         "asked": None if reach.asked is None else reach.asked.as_json(),
         "fits_largest": reach.fits_largest,
         "fits_newcomer": reach.fits_newcomer,
@@ -58,9 +74,9 @@ def runway_json(reach: Runway) -> dict[str, Any]:
     }
 
 
-def policy_json(policy: Policy) -> dict[str, Any]:
-    """Return a policy for machines."""
-    part = policy.with_gaussian
+def policy_json(policy: Policy, *, is_needed: bool = True) -> dict[str, Any]:
+    """Return a policy for machines; the default's parts are told where somebody needs them."""
+    part = policy.with_gaussian if is_needed or policy.has_set_parts else None
     return {
         "cap": policy.cap.as_json(),
         **({} if part is None else {"with_gaussian": part.as_json()}),
@@ -78,10 +94,23 @@ def _json_epsilon(composed: float) -> float | None:
     return float(rounded_up(composed)) if math.isfinite(composed) else None
 
 
+def balance_text(found: Balance) -> str:
+    """Say what one person has spent and what is left; of Gaussian losses only where they are."""
+    sentences = [
+        f"Spent {found.spent} of {found.policy}; remaining {found.remaining.as_left}.",
+        f"By PLD accounting: epsilon {composed_epsilon(found.pld_epsilon)}.",
+    ]
+    if found.spent.rho:
+        sentences += [rho_in_words(found.policy, found.spent), parts_in_words(found.policy)]
+    if found.is_stopped:
+        sentences.append("Takes part in nothing any more.")
+    return " ".join(sentences)
+
+
 def balance_json(found: Balance) -> dict[str, Any]:
     """Return one person's account for machines."""
     return {
-        "policy": policy_json(found.policy),
+        "policy": policy_json(found.policy, is_needed=found.spent.rho > 0),
         "charges": [
             {
                 "at": spent.at.isoformat(timespec="seconds"),

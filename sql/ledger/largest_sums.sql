@@ -1,7 +1,10 @@
--- Grain: one row: how many accounts were charged, and the largest sum of each kind among them.
+-- Grain: one row for all accounts without a Gaussian loss and one for all with one, if there are such:
+-- how many they are, and the largest sum of each kind among them.
 select
     count(*) as n_accounts,
-    coalesce(max(epsilon), 0) as epsilon,
-    coalesce(max(delta), 0) as delta,
-    coalesce(max(rho), 0) as rho
+    max(epsilon) as epsilon,
+    max(delta) as delta,
+    max(rho) as rho
 from spending
+group by rho > 0
+order by max(rho)

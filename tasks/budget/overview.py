@@ -24,6 +24,17 @@ from tasks.products.registry import product_of
 from tasks.store.home import Home, write_whole
 from tasks.store.keys import Keyring, open_for_writing
 
+# What an export says of Gaussian losses, where there are such.
+_BESIDE = "for whoever has a Gaussian loss, in place of the whole cap: the most"
+_MEANING = {
+    "rho_pico": "a Gaussian loss, in units of 1e-12: it adds up over releases, beside epsilon and "
+    "delta, and all of it together is one epsilon at one delta",
+    "gaussian_epsilon_nano": f"{_BESIDE} epsilon of all other losses",
+    "gaussian_delta_atto": f"{_BESIDE} delta; the rest of the cap's delta converts rho",
+    "gaussian_rho_pico": f"{_BESIDE} rho; it is the rest of the cap's epsilon at the rest of its "
+    "delta, so that all together stay inside the cap",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Worst:
@@ -39,11 +50,21 @@ class Runway:
 
     policy: Policy
     n_accounts: int
-    largest: Charge
+    spent: tuple[Charge, ...]  # the most of each part, without and with a Gaussian loss
     asked: Charge | None  # what the newest release charged its most charged group
     fits_largest: int | None
     fits_newcomer: int | None
     worst: Worst | None  # by PLD accounting, if that was asked for or is known
+
+    @property
+    def largest(self) -> Charge:
+        """The most that anybody has spent of each part; it may be of different people."""
+        return Charge.largest(self.spent)
+
+    @property
+    def has_gaussian(self) -> bool:
+        """Whether anybody has a Gaussian loss, or the newest release costs one."""
+        return any(charge.rho for charge in (*self.spent, *([self.asked] if self.asked else [])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,22 +86,27 @@ def runway(home: Home, *, with_pld: bool = False) -> Runway:
     with open_memory(home.spill) as engine:
         put_spending(engine, home, entries, policy, now)
         engine.step("ledger/largest_sums")
-        (sums,) = engine.fetch("largest_sums").to_pylist()
-        largest = Charge(int(sums["epsilon"]), int(sums["delta"]), int(sums["rho"]))
+        rows = engine.fetch("largest_sums").to_pylist()
         worst = _composed_before(home, entries)
         if with_pld and worst is None:
             worst = _compose(engine, home, entries, policy)
+    spent = tuple(Charge(int(row["epsilon"]), int(row["delta"]), int(row["rho"])) for row in rows)
     reservations = live_reservations(entries)
     asked = dearest(reservations[-1]) if reservations else None
     return Runway(
         policy,
-        sums["n_accounts"],
-        largest,
+        sum(row["n_accounts"] for row in rows),
+        spent,
         asked,
-        _fits(policy, largest, asked) if asked else None,
-        _fits(policy, Charge(0, 0), asked) if asked else None,
+        fits_everybody(policy, asked, spent) if asked else None,
+        policy.fits(asked) if asked else None,
         worst,
     )
+
+
+def fits_everybody(policy: Policy, asked: Charge, spent: tuple[Charge, ...]) -> int:
+    """Return how many more such charges fit whoever has least left, or a newcomer if nobody has."""
+    return min((policy.fits(asked, one) for one in spent), default=policy.fits(asked))
 
 
 def _compose(engine: Engine, home: Home, entries: list[Entry], policy: Policy) -> Worst:
@@ -190,7 +216,17 @@ def public_export(home: Home) -> dict[str, Any]:
             row |= {"kind": str(entry.kind), "at": entry.at, "policy": as_stored(entry)}
         rows.append(row)
     head = {"seq": entries[-1].seq, "hash": entries[-1].hash} if entries else None
-    return {"schema_version": 1, "head": head, "entries": rows}
+    exported: dict[str, Any] = {"schema_version": 1, "head": head, "entries": rows}
+    # Exports without any of it are what they always were.
+    meant = {name: words for name, words in _MEANING.items() if any(_says(r, name) for r in rows)}
+    return exported | ({"meaning": meant} if meant else {})
+
+
+def _says(row: dict[str, Any], name: str) -> bool:
+    """Whether an exported row states this of a group or of the cap."""
+    return any(
+        name in stated for stated in (row.get("policy", {}), *row.get("groups", {}).values())
+    )
 
 
 def dearest(reservation: Entry) -> Charge:
@@ -201,9 +237,3 @@ def dearest(reservation: Entry) -> Charge:
         for together in product_of(reserved.parameters).people_of(reserved.groups)
     ]
     return Charge.largest(paid)
-
-
-def _fits(policy: Policy, spent: Charge, asked: Charge) -> int:
-    left = policy.limit(has_gaussian=spent.rho + asked.rho > 0).less(spent)
-    parts = (left.epsilon, asked.epsilon), (left.delta, asked.delta), (left.rho, asked.rho)
-    return max(min(have // each for have, each in parts if each), 0)

@@ -1,19 +1,25 @@
-"""What a release that failed has cost, in words for whoever reads the error."""
+"""What people have paid and may lose, in words: for a release that failed, and for rho."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from hybriddp.errors import HybridDPError
-from tasks.ledger.charges import Charge
+from hybriddp.rounding import rounded_up
+from tasks.budget.policy import Policy
+from tasks.ledger.charges import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, Charge
 from tasks.ledger.rules import Attempt, Kind
-from tasks.release.run import Release
+
+if TYPE_CHECKING:
+    from tasks.release.run import Release
 
 # What steps say that usually come before the charge; a resumed release knows better.
 _NOBODY = " Nobody was charged."
 
 
 @contextmanager
-def saying_what_was_paid(release: Release) -> Iterator[None]:
+def saying_what_was_paid(release: "Release") -> Iterator[None]:
     """Add one sentence to an error that comes after the charge: who paid what, and what to do."""
     try:
         yield
@@ -24,7 +30,7 @@ def saying_what_was_paid(release: Release) -> Iterator[None]:
         raise
 
 
-def what_was_paid(release: Release) -> str:
+def what_was_paid(release: "Release") -> str:
     """Say what was charged to whom by an attempt that is not published; empty if nobody was."""
     state = release.state
     reserved = state.reserved
@@ -38,7 +44,7 @@ def what_was_paid(release: Release) -> str:
     return f"Charged for this release: {', '.join(parts)}. {_what_to_do(release, state)}"
 
 
-def _what_to_do(release: Release, state: Attempt) -> str:
+def _what_to_do(release: "Release", state: Attempt) -> str:
     if state.has(Kind.WITHHELD) or state.has(Kind.WITHDRAWN):
         return "They stay charged."
     if state.burnt_draws:
@@ -49,3 +55,38 @@ def _what_to_do(release: Release, state: Attempt) -> str:
         "Nothing is drawn yet: run it again for free when the cause is mended, or give the charge "
         f"back with `hybriddp ledger void {release.release_id}`."
     )
+
+
+def parts_in_words(policy: Policy) -> str:
+    """Say what whoever has a Gaussian loss may lose of each kind, all of it inside the cap."""
+    part = policy.with_gaussian
+    if part is None:
+        return "No Gaussian loss fits it: nobody can take part in what is charged in rho."
+    rest = Charge(part.epsilon, part.delta)
+    rho = rounded_up(Fraction(part.rho, RHO_UNITS))
+    epsilon = rounded_up(Fraction(policy.cap.epsilon - part.epsilon, EPSILON_UNITS))
+    return (
+        "Whoever has a Gaussian loss, which is charged in rho and adds up in it, may lose at most "
+        f"rho {rho}, which is epsilon {epsilon} at delta {_converting(policy)}, and {rest} of all "
+        "else: together no more than the cap."
+    )
+
+
+def rho_in_words(policy: Policy, charge: Charge) -> str:
+    """Say which epsilon the rho of a charge is; empty if it has none."""
+    if charge.rho == 0:
+        return ""
+    from hybriddp.accounting.filters import least_epsilon  # only Gaussian losses need scipy
+
+    rho, delta = Fraction(charge.rho, RHO_UNITS), policy.converting_delta
+    if delta == 0:
+        return f"The Gaussian loss of rho {rounded_up(rho)} is no epsilon without a delta."
+    epsilon = rounded_up(least_epsilon(rho, Fraction(delta, DELTA_UNITS)))
+    return (
+        f"The Gaussian loss of rho {rounded_up(rho)} is epsilon {epsilon} at delta "
+        f"{_converting(policy)}."
+    )
+
+
+def _converting(policy: Policy) -> str:
+    return rounded_up(Fraction(policy.converting_delta, DELTA_UNITS))

@@ -1,13 +1,10 @@
 """The cap on what any person may spend: kept in the ledger, so that changing it is on record."""
 
-import math
-from collections.abc import Iterable
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
-from hybriddp.accounting.price import Price
 from hybriddp.errors import require
 from hybriddp.exact import Number, exact
 from tasks.ledger.charges import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, Charge
@@ -17,7 +14,11 @@ from tasks.ledger.rules import Entry, Kind
 
 # More promises nothing, and would not fit the ledger's whole numbers.
 _LARGEST_CAP = 1_000_000
+_NOTHING = Charge(0, 0)
 _DEFAULT_CAP = Charge(12 * EPSILON_UNITS, DELTA_UNITS // 10_000)
+# What `Policy.of(12, "1e-4", None, pure_epsilon=4)` finds, written down: nobody needs scipy to open
+# a ledger, and the part is the same for ever. A test finds it again.
+_DEFAULT_PART = Charge(4 * EPSILON_UNITS, DELTA_UNITS // 20_000, 1_589_727_141_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +26,19 @@ class Policy:
     """The cap for each person over all products: for life, or over a window of days.
 
     Whoever has no Gaussian loss may lose all of `cap`. Whoever has one may lose `with_gaussian`,
-    which has a part for each kind of loss (docs/proofs/cap.md); None: no such loss fits.
+    which has a part for each kind of loss (docs/proofs/cap.md); None: no such loss fits. The
+    default part belongs to the default cap; another cap has the part that it is given, or none.
     """
 
     cap: Charge = _DEFAULT_CAP
     window_days: int | None = None
     max_refusals: int = MAX_REFUSALS  # verdicts that no draw follows, each epoch and log
-    with_gaussian: Charge | None = None
+    with_gaussian: Charge | None = _DEFAULT_PART
 
     def __post_init__(self) -> None:
-        if self.with_gaussian is not None:
+        if self.with_gaussian is _DEFAULT_PART and self.cap != _DEFAULT_CAP:
+            object.__setattr__(self, "with_gaussian", None)
+        if self.with_gaussian is not None and self.has_set_parts:
             self._check_parts(self.with_gaussian)
 
     @classmethod
@@ -75,7 +79,7 @@ class Policy:
         # A cap is rounded down: the sum of charges never exceeds what was typed.
         cap = Charge(int(exact_epsilon * EPSILON_UNITS), int(exact_delta * DELTA_UNITS))
         if pure_epsilon is None:
-            return cls(cap, window_days, max_refusals)
+            return cls(cap, window_days, max_refusals, None)
         pure = exact(pure_epsilon, "pure_epsilon")
         require(
             0 <= pure < exact_epsilon and exact_delta > 0,
@@ -92,17 +96,33 @@ class Policy:
         window_days: int | None,
         max_refusals: int | None = None,
         pure_epsilon: Number | None = None,
+        *,
+        no_gaussian: bool = False,
     ) -> "Policy":
-        """Return this policy with what is given put in; a window of 0 days means none."""
-        if pure_epsilon is None and self.with_gaussian is not None:
-            pure_epsilon = Fraction(self.with_gaussian.epsilon, EPSILON_UNITS)
-        return Policy.of(
+        """Return this policy with what is given put in; a window of 0 days means none.
+
+        A part for Gaussian losses that nothing is said of keeps its share of epsilon.
+        """
+        require(
+            pure_epsilon is None or not no_gaussian,
+            "a cap without Gaussian losses has no pure_epsilon of its own",
+            pure_epsilon,
+            "take one of the two",
+        )
+        policy = Policy.of(
             Fraction(self.cap.epsilon, EPSILON_UNITS) if epsilon is None else epsilon,
             Fraction(self.cap.delta, DELTA_UNITS) if delta is None else delta,
             self.window_days if window_days is None else window_days or None,
             self.max_refusals if max_refusals is None else max_refusals,
             pure_epsilon,
         )
+        if no_gaussian or pure_epsilon is not None or self.with_gaussian is None:
+            return policy
+        if policy.cap == self.cap:
+            return replace(policy, with_gaussian=self.with_gaussian)
+        pure = Fraction(self.with_gaussian.epsilon * policy.cap.epsilon, self.cap.epsilon)
+        part = _largest_gaussian(policy.cap, pure / EPSILON_UNITS)
+        return replace(policy, with_gaussian=part)
 
     @classmethod
     def stated(cls, cap: Cap) -> "Policy":
@@ -128,9 +148,20 @@ class Policy:
                        "gaussian_rho_pico": rho}  # fmt: skip
         return Cap.model_validate(stated)
 
+    @property
+    def has_set_parts(self) -> bool:
+        """Whether somebody has set the parts, and they are not those of the default cap."""
+        is_default = (self.cap, self.with_gaussian) == (_DEFAULT_CAP, _DEFAULT_PART)
+        return self.with_gaussian is not None and not is_default
+
     def limit(self, *, has_gaussian: bool) -> Charge:
         """Return the most that people may lose in each part, with or without a Gaussian loss."""
-        return (self.with_gaussian or Charge(-1, -1, -1)) if has_gaussian else self.cap
+        return (self.with_gaussian or _NOTHING) if has_gaussian else self.cap
+
+    @property
+    def converting_delta(self) -> int:
+        """What of delta is set aside to convert rho; all of it where no Gaussian loss fits."""
+        return self.cap.delta - self.limit(has_gaussian=True).delta
 
     @property
     def limits(self) -> dict[str, Any]:
@@ -148,12 +179,20 @@ class Policy:
         """Whether a person may have lost this in all."""
         return total.fits(self.limit(has_gaussian=total.rho > 0))
 
+    def fits(self, asked: Charge, spent: Charge = _NOTHING) -> int:
+        """Return how many more such charges fit whoever has spent this."""
+        left = self.limit(has_gaussian=spent.rho + asked.rho > 0).less(spent)
+        if not _NOTHING.fits(left):  # also where a part is spent that is not asked for
+            return 0
+        parts = (left.epsilon, asked.epsilon), (left.delta, asked.delta), (left.rho, asked.rho)
+        return min(have // each for have, each in parts if each)
+
     def _check_parts(self, with_gaussian: Charge) -> None:
         """Refuse parts that the cap does not cover."""
         from hybriddp.accounting.accountants import Cost
         from hybriddp.accounting.filters import CapFilter  # only caps with parts need scipy
 
-        cap, part = _price(self.cap), _price(with_gaussian)
+        cap, part = self.cap.price, with_gaussian.price
         CapFilter(Cost(cap.epsilon, cap.delta), part.epsilon, part.rho, cap.delta - part.delta)
 
     def window_start(self, now: datetime) -> datetime:
@@ -163,10 +202,8 @@ class Policy:
         return now - timedelta(days=self.window_days)
 
     def __str__(self) -> str:
-        """Return what may be lost, in words."""
-        if self.with_gaussian is None:
-            return f"{self.cap}"
-        return f"{self.cap}, of which {self.with_gaussian} for whoever has a Gaussian loss"
+        """Return what may be lost in all; parts for Gaussian losses are inside it."""
+        return f"{self.cap}"
 
     def worst_case(self, years: int) -> Charge:
         """Return what one person may spend over a horizon when the window keeps refilling."""
@@ -176,45 +213,16 @@ class Policy:
         return Charge(self.cap.epsilon * windows, self.cap.delta * windows)
 
 
-def _price(charge: Charge) -> Price:
-    parts = (charge.epsilon, EPSILON_UNITS), (charge.delta, DELTA_UNITS), (charge.rho, RHO_UNITS)
-    return Price(*(Fraction(*part) for part in parts))
-
-
-def _largest_gaussian(cap: Charge, pure: Fraction) -> Charge:
+def _largest_gaussian(cap: Charge, pure: Fraction) -> Charge | None:
     """Return what whoever has a Gaussian loss may lose, if half of delta converts rho."""
     from hybriddp.accounting.accountants import Cost
     from hybriddp.accounting.filters import CapFilter
 
-    whole = _price(cap)
+    whole = cap.price
     found = CapFilter.with_gaussian(Cost(whole.epsilon, whole.delta), pure)
     left = whole.delta - found.gaussian_delta
-    return Charge(int(pure * EPSILON_UNITS), int(left * DELTA_UNITS), int(found.rho * RHO_UNITS))
-
-
-def weakest(policies: Iterable[Policy]) -> Policy:
-    """Return what all of these kept together: the largest cap, over the shortest window.
-
-    Take any days as long as the shortest window, and the last charge in them: the policy of that
-    moment looked back at least so far, and allowed no more than its cap. Parts for Gaussian losses
-    that were changed count with the largest of each, whose cap may be above all of theirs: whoever
-    changes them knows what was published meanwhile.
-    """
-    known = list(policies)
-    windows = [policy.window_days for policy in known if policy.window_days is not None]
-    cap = Charge.largest(policy.cap for policy in known)
-    parts = [policy.with_gaussian for policy in known if policy.with_gaussian is not None]
-    if not parts:
-        return Policy(cap, min(windows, default=None), known[-1].max_refusals)
-    from hybriddp.accounting.filters import least_epsilon
-
-    most = Charge.largest(parts)
-    converting = max(p.cap.delta - p.with_gaussian.delta for p in known if p.with_gaussian)
-    rho, delta = Fraction(most.rho, RHO_UNITS), Fraction(converting, DELTA_UNITS)
-    epsilon = most.epsilon + math.ceil(least_epsilon(rho, delta) * EPSILON_UNITS)
-    covering = Charge.largest([cap, Charge(epsilon, most.delta + converting)])
-    most = Charge(most.epsilon, covering.delta - converting, most.rho)
-    return Policy(covering, min(windows, default=None), known[-1].max_refusals, most)
+    part = Charge(int(pure * EPSILON_UNITS), int(left * DELTA_UNITS), int(found.rho * RHO_UNITS))
+    return part if part.rho else None
 
 
 def current_policy(entries: list[Entry]) -> Policy:

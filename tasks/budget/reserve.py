@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from tasks.budget.accounts import stopped_accounts
 from tasks.budget.one_human import require_one_budget
+from tasks.budget.paid import parts_in_words, rho_in_words
 from tasks.budget.policy import Policy, current_policy
 from tasks.budget.spending import columns_of, file_digest, first_fit, history, put_spending, total
 from tasks.ledger.charges import Charge
@@ -141,14 +142,24 @@ def _require_size(
     charges = history(engine, run.home, entries, found["poorest"])
     inside = [spent for spent in charges if spent.at >= policy.window_start(now)]
     spent = total(inside)
-    limit = policy.limit(has_gaussian=asked.rho + spent.rho > 0)
+    has_gaussian = asked.rho + spent.rho > 0
+    limit = policy.limit(has_gaussian=has_gaussian)
     when = first_fit(charges, asked, policy, now)
     fits = str(Epoch.containing(run.epoch.kind, when)) if when else "never"
     raise BudgetRefused(
-        f"{who} has fewer than {least} people who can afford the release. Cap {limit}; the "
-        f"least charged of the others has spent {spent}; asked {asked}; remaining "
-        f"{limit.less(spent).as_left}. First epoch in which it fits: {fits}. Nobody was charged."
+        f"{who} has fewer than {least} people who can afford the release. Cap "
+        f"{policy if has_gaussian else limit}; the least charged of the others has spent {spent}; "
+        f"asked {asked}; remaining {limit.less(spent).as_left}. First epoch in which it fits: "
+        f"{fits}.{_why_parts(policy, asked) if has_gaussian else ''} Nobody was charged."
     )
+
+
+def _why_parts(policy: Policy, asked: Charge) -> str:
+    """Say what a Gaussian loss is, and that the cap has a part for it or none."""
+    words = " ".join(filter(None, (rho_in_words(policy, asked), parts_in_words(policy))))
+    if policy.with_gaussian is None:
+        words += " `hybriddp ledger policy --pure-epsilon` makes a part for it, on record."
+    return f" {words}"
 
 
 def _seal(engine: DuckDBEngine, home: Home) -> str:

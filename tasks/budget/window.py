@@ -23,8 +23,15 @@ backwards. docs/adr/0013 says more.
 
 from datetime import datetime
 
+from tasks.budget.paid import parts_in_words
 from tasks.budget.policy import Policy
-from tasks.budget.spending import dated_charges, put_sums, sealed_file, started_draws
+from tasks.budget.spending import (
+    charge_of,
+    dated_charges,
+    put_sums,
+    sealed_file,
+    started_draws,
+)
 from tasks.ledger.ledger import Head, LedgerMoved, Recheck
 from tasks.ledger.payloads import PolicySet, Reserved
 from tasks.ledger.rules import Entry, Kind
@@ -109,8 +116,10 @@ def _require_affordable(
         engine.step("ledger/overdrawn", cohort=group, **policy.limits)
         is_overdrawn = engine.fetch("overdrawn")["n_people"][0].as_py() > 0
     if is_overdrawn:
+        has_gaussian = any(charge_of(entry, drawn).rho for entry, drawn in counted)
+        parts = f"{parts_in_words(policy)} " if has_gaussian else ""
         raise BudgetRefused(
             f"the cap was changed to {policy} after release {reserved.release_id} was reserved, "
-            "and its people would exceed it. Nothing was drawn; give the reservation back with "
-            f"`hybriddp ledger void {reserved.release_id}` and run the release again."
+            f"and its people would exceed it. {parts}Nothing was drawn; give the reservation back "
+            f"with `hybriddp ledger void {reserved.release_id}` and run the release again."
         )

@@ -32,6 +32,12 @@ class Charge:
         parts = (price.epsilon, EPSILON_UNITS), (price.delta, DELTA_UNITS), (rho, RHO_UNITS)
         return cls(*(math.ceil(part * units) for part, units in parts))
 
+    @property
+    def price(self) -> Price:
+        """This as exact numbers."""
+        units = zip(_PARTS, (EPSILON_UNITS, DELTA_UNITS, RHO_UNITS), strict=True)
+        return Price(*(Fraction(getattr(self, part), unit) for part, unit in units))
+
     @classmethod
     def of_terms(cls, terms: Terms) -> "Charge":
         """Return what a row says that each member of a group pays."""
@@ -72,8 +78,9 @@ class Charge:
 
     def _shown(self, rounded: Callable[[Fraction], str]) -> str:
         epsilon, delta = Fraction(self.epsilon, EPSILON_UNITS), Fraction(self.delta, DELTA_UNITS)
-        rho = f", rho {rounded(Fraction(self.rho, RHO_UNITS))}" if self.rho else ""
-        return f"(epsilon {rounded(epsilon)}, delta {rounded(delta)}{rho})"
+        rho = rounded(Fraction(self.rho, RHO_UNITS))
+        gaussian = f", Gaussian loss rho {rho}" if self.rho else ""
+        return f"(epsilon {rounded(epsilon)}, delta {rounded(delta)}{gaussian})"
 
     def as_json(self, rounded: Callable[[Fraction], str] = rounded_up) -> dict[str, float | int]:
         """Return the numbers for people, rounded, and the exact ones in the ledger's units."""

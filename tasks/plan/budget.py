@@ -1,12 +1,12 @@
 """What a planned release would cost people, and how long the cap lasts."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
 from hybriddp.params import BlenderParams
-from tasks.budget.overview import runway
+from tasks.budget.overview import fits_everybody, runway
 from tasks.budget.policy import Policy
 from tasks.ledger.charges import EPSILON_UNITS, Charge
 from tasks.products.head_list.parameters import prices_of
@@ -18,11 +18,19 @@ PERIODS = {"day": Fraction(1), "week": Fraction(7), "month": Fraction(365, 12)}
 
 @dataclass(frozen=True, slots=True)
 class Cap:
-    """The policy that holds, where it was read, and what the most charged person has spent."""
+    """The policy that holds, where it was read, and what the most charged people have spent."""
 
     policy: Policy
     where: str
-    largest: Charge | None
+    spent: tuple[Charge, ...] | None  # without and with a Gaussian loss
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What whoever has a Gaussian loss may lose besides, and how many releases fit into that."""
+
+    most: Charge
+    fits: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +46,7 @@ class BudgetPlan:
     rotation: int
     fits: int  # releases that one person can serve in, from a full account
     fits_most_charged: int | None  # what the most charged person has left
+    gaussian: Beside | None  # None: nobody has a Gaussian loss
     turns: int  # in how many releases everybody can serve
     epochs: int  # releases that the turns have to last for: of the horizon, or of the window
     served: int  # releases of the horizon that one person serves in, as far as the cap allows
@@ -56,7 +65,7 @@ def read_cap(home: Path | None) -> Cap:
         reach = runway(place)
     except PermissionError:
         return Cap(Policy(), "the default; the home's ledger cannot be read", None)
-    return Cap(reach.policy, "the home's ledger", reach.largest)
+    return Cap(reach.policy, "the home's ledger", reach.spent)
 
 
 def plan_budget(
@@ -69,10 +78,14 @@ def plan_budget(
     refills, over its window.
     """
     charges = {group: Charge.of(budget) for group, budget in prices_of(params).items()}
-    limit, window, spent = cap.policy.cap, cap.policy.window_days, cap.largest
-    fits, left = _fits(limit, charges), None
+    asked = Charge.largest(charges.values())  # whichever groups one is in
+    policy, window, spent = cap.policy, cap.policy.window_days, cap.spent
+    fits, left, gaussian = policy.fits(asked), None, None
     if spent is not None:
-        left = _fits(limit.less(spent), charges)
+        left = fits_everybody(policy, asked, spent)
+        if any(one.rho for one in spent):
+            most = replace(policy.limit(has_gaussian=True), rho=0)
+            gaussian = Beside(most, policy.fits(asked, Charge(0, 0, max(o.rho for o in spent))))
     # What is spent comes back with a window; and who has nothing left is left out anyway.
     turns = left if left and window is None else fits
     refill = horizon_days if window is None else min(window, horizon_days)
@@ -81,7 +94,7 @@ def plan_budget(
     in_window = math.ceil(math.ceil((window or 0) / PERIODS[every]) / rotation)
     return BudgetPlan(
         prices=charges,
-        cap=limit,
+        cap=policy.cap,
         window_days=window,
         cap_from=cap.where,
         every=every,
@@ -89,6 +102,7 @@ def plan_budget(
         rotation=rotation,
         fits=fits,
         fits_most_charged=left,
+        gaussian=gaussian,
         turns=turns,
         epochs=epochs,
         served=min(in_horizon, fits * math.ceil(horizon_days / refill)),
@@ -100,12 +114,3 @@ def plan_budget(
 def affordable_epsilon(plan: BudgetPlan, releases: int) -> Fraction:
     """Return the largest epsilon of which this many releases fit under the cap."""
     return Fraction(plan.cap.epsilon, EPSILON_UNITS * max(releases, 1))
-
-
-def _fits(limit: Charge, charges: dict[str, Charge]) -> int:
-    """Return how many releases fit, whichever groups one is in."""
-    counts = [limit.epsilon // max(charge.epsilon for charge in charges.values())]
-    dearest = max(charge.delta for charge in charges.values())
-    if dearest:
-        counts.append(limit.delta // dearest)
-    return max(min(counts), 0)

@@ -118,6 +118,12 @@ def runway_words(plan: Plan) -> list[str]:
     if budget.fits_most_charged is not None:
         more = budget.fits_most_charged or "no"
         words.append(f"The most charged person can serve in {more} more.")
+    if budget.gaussian is not None:
+        words.append(
+            "Some people have a Gaussian loss, which is charged in rho: whoever has one may lose "
+            f"{budget.gaussian.most} besides, which is {budget.gaussian.fits or 'no'} release"
+            f"{'' if budget.gaussian.fits == 1 else 's'} like this."
+        )
     return words
 
 

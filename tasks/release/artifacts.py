@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasks.budget.overview import runway
+from tasks.budget.paid import parts_in_words
 from tasks.gates.quality import Verdict
 from tasks.ledger.charges import Charge
 from tasks.publish.publish import published_folder
@@ -92,7 +93,8 @@ def budget(run: LogRun, _: Any) -> Artifacts:
         "| group | people | each paid |\n|---|---|---|\n" + "\n".join(rows) + "\n\n"
         f"Cap over {window}: {reach.policy}. The most charged person has spent "
         f"{reach.largest}: {reach.fits_largest} more releases like this one fit them, "
-        f"{reach.fits_newcomer} fit a newcomer.",
+        f"{reach.fits_newcomer} fit a newcomer."
+        + (f" {parts_in_words(reach.policy)}" if reach.has_gaussian else ""),
     )
 
 

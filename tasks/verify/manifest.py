@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict
 
 from hybriddp.device.package import canonical_json
+from tasks.ledger.charges import Charge
 from tasks.ledger.payloads import Cap, Publication, Terms
 from tasks.products.parameters import MeasurementParameters
 from tasks.store.reading import is_plain_name
@@ -68,7 +69,7 @@ class Guarantee(Part):
     people: int
     epsilon_nano: int
     delta_atto: int
-    rho_pico: int = 0  # stated only where there is a Gaussian loss
+    rho_pico: int = 0  # only where there is a Gaussian loss
     role: str
     trusts: str
     neighbours: str
@@ -81,12 +82,7 @@ class Guarantee(Part):
     @property
     def terms(self) -> Terms:
         """What the ledger said of the group."""
-        return Terms(
-            epsilon_nano=self.epsilon_nano,
-            delta_atto=self.delta_atto,
-            members=self.people,
-            rho_pico=self.rho_pico,
-        )
+        return Charge(self.epsilon_nano, self.delta_atto, self.rho_pico).terms(self.people)
 
 
 _CAP = fields(
@@ -99,10 +95,10 @@ _CAP = fields(
 )
 _LEDGER = fields({"seq": whole(1, 10**15), "hash": form.digest})
 _FILE = fields({"bytes": form.size, "sha256": form.digest})
-_GUARANTEE = fields(
-    {"people": form.size, "epsilon_nano": _UNITS, "delta_atto": _UNITS},
-    lambda value: form.short(value) or _UNITS(value),
-)
+_PAID = {"people": form.size, "epsilon_nano": _UNITS, "delta_atto": _UNITS}
+_GAUSSIAN = fields({**_PAID, "rho_pico": whole(1, MOST)}, form.short)
+_PURE = fields(_PAID, form.short)
+_GUARANTEE: form.Form = lambda value: _PURE(value) or _GAUSSIAN(value)  # noqa: E731 - as in form
 
 
 class Manifest(Part):

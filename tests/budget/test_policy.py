@@ -64,7 +64,8 @@ def test_the_longest_window_still_has_a_beginning():
 
 def test_the_newest_policy_holds_and_the_default_is_a_cap_for_life(tmp_path):
     ledger = Ledger(tmp_path / "ledger.sqlite")
-    assert current_policy(ledger.entries()) == Policy.of(12, "1/10000", None) == Policy()
+    default = Policy.of(12, "1/10000", None, pure_epsilon=4)
+    assert current_policy(ledger.entries()) == default == Policy()
     for policy in (Policy.of(6, 1e-5, 365), Policy.of(3, 0, None), Policy.of(6, 1e-5, 365)):
         set_policy(ledger, policy)
         assert current_policy(ledger.entries()) == policy

@@ -243,7 +243,7 @@ def test_suggested_rotation_is_the_smallest_that_the_cap_lasts_for(
 
 def test_what_people_have_spent_shortens_the_runway():
     spent = Charge.of(PRICE.budget)
-    plan = plan_budget(PRICE, 1, "week", 365, Cap(Policy(), "a test", spent))
+    plan = plan_budget(PRICE, 1, "week", 365, Cap(Policy(), "a test", (spent,)))
     assert (plan.fits, plan.fits_most_charged, plan.lasts) == (3, 2, 2)
     assert plan.suggested_rotation == 27
 
