@@ -12,6 +12,7 @@ def reprocess(request: ReprocessRequest) -> Path:
     """Do the post-processing of a published release again; publish a revision if it differs."""
     passed = find_release(request)
     for step in passed.release.product.working.ESTIMATION:
-        passed = task_of(step)(passed)
+        if step.applies(passed.release):
+            passed = task_of(step)(passed)
     folder: Path = judge_and_revise(passed, request)
     return folder

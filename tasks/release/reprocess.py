@@ -82,6 +82,7 @@ def run_reprocess(request: ReprocessRequest, home: Home) -> Path:
     release = find(request, home)
     settings = settings_for(release, request)
     for step in release.product.working.ESTIMATION:
-        step.work(release)
+        if step.applies(release):
+            step.work(release)
     judge(release, settings, accept_collapse=request.accept_collapse)
     return revise(release, settings)

@@ -67,6 +67,11 @@ class Release:
         """Where the measurements of this attempt lie."""
         return self.home.measurement(self.release_id, self.attempt)
 
+    @property
+    def is_collecting(self) -> bool:
+        """Whether reports of devices are awaited."""
+        return False
+
 
 @dataclass(frozen=True)
 class LogRun(Release):
@@ -91,11 +96,6 @@ class LogRun(Release):
         if state.has(Kind.WITHHELD):  # nothing is drawn any more
             return False
         return not all(state.has(Kind.DRAWN, group) for group in self.request.groups_in_the_log)
-
-    @property
-    def is_collecting(self) -> bool:
-        """Whether reports of devices are awaited."""
-        return False
 
     def place_among(self, entries: list[Entry]) -> SeasonPlace | None:
         """Return its place in a season, if it has one, as it is when these rows are known."""

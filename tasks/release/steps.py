@@ -10,7 +10,7 @@ from tasks.gates.quality import Verdict
 from tasks.publish.publish import publish
 from tasks.release import artifacts
 from tasks.release.artifacts import Artifacts
-from tasks.release.run import LogRun
+from tasks.release.run import LogRun, Release
 from tasks.release.step import Step
 from tasks.release.walk import discard_private_tables
 
@@ -18,7 +18,7 @@ from tasks.release.walk import discard_private_tables
 THE_RELEASE = "the release"
 
 
-def is_measured(run: LogRun) -> bool:
+def is_measured(run: Release) -> bool:
     """Whether nothing is awaited any more: what comes after the draws can be done."""
     return not run.is_collecting
 

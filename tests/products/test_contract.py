@@ -22,6 +22,7 @@ from tasks.products.registry import PRODUCTS, product_of
 from tasks.release.refusals import BudgetRefused
 from tasks.release.reprocess import ReprocessRequest, run_reprocess
 from tasks.release.run import LogRun
+from tasks.release.step import Step
 from tasks.release.walk import run_release
 from tasks.verify.checks import VerificationFailed
 from tasks.verify.signatures import read_public_key
@@ -58,14 +59,33 @@ def _weighted(folder: Path) -> Any:
     return release.request_for(log, finding="gaussian", headlist_user_fraction=None)
 
 
+def _series(folder: Path) -> Any:
+    """The second week of a season whose first one is there, with a query that is new."""
+    before = release.write_log(
+        folder / "before.tsv", map(str, range(600)), queries=("news", "maps")
+    )
+    log = release.write_log(folder / "log.tsv", map(str, range(600)))
+    weeks = {"series": "weekly", "season_weeks": 2, "headlist_user_fraction": None}
+    first, second = (
+        release.request_for(file, epoch=epoch, **weeks)
+        for file, epoch in ((before, "2026-W40"), (log, "2026-W41"))
+    )
+    home = new_home(folder / "home")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        waive_gates(monkeypatch.setattr)
+        run_release(product_of(first.measurement_parameters()).working.identify(first, home))
+    return second
+
+
 # How a release of each product is asked for, on a small log of its own.
 ASKED: dict[str, Callable[[Path], Any]] = {
     "release": _release, "zealous": _zealous, "mean": _mean, "kmeans": _clusters,
-    "release with weights": _weighted,
+    "release with weights": _weighted, "release of a series": _series,
 }  # fmt: skip
 DRAWS = [
-    *((product.name, group) for product in PRODUCTS for group in product.groups),
+    *((p.name, g.name) for p in PRODUCTS for g in p.groups.values() if not g.is_part),
     *(("release with weights", group) for group in ("S", "C")),
+    *(("release of a series", group) for group in ("J", "S", "C")),
 ]
 
 
@@ -223,7 +243,7 @@ def test_every_estimating_step_writes_a_file_and_reprocessing_makes_it_again(
 
 def test_what_the_estimating_steps_wrote_is_published(run):
     """Whatever one of them had written instead, those after it and the tables would follow."""
-    usual, steps = _proposed(run), run.product.working.ESTIMATION
+    usual, steps = _proposed(run), _estimating(run)
     for place, (title, names) in enumerate(_written_by_steps(run).items()):
         for name in names:
             write_derived(run, name, _changed(pl.read_parquet(_derived(run, name))))
@@ -262,11 +282,15 @@ def test_nothing_is_published_of_a_measurement_that_is_lost(run):
 
 def test_what_the_estimating_steps_show_has_a_name_and_names_nobody(run):
     accounts = {account.hex() for account in spent_by_account(run.home)}
-    for step in run.product.working.ESTIMATION:
+    for step in _estimating(run):
         for shown in step.show(run, step.work(run)):
             assert re.fullmatch("[a-z0-9-]+", shown.key), "as Prefect names artifacts"
             assert not any(account in repr(shown) for account in accounts), step.title
             assert str(run.home.root) not in repr(shown), step.title
+
+
+def _estimating(run: LogRun) -> list[Step]:
+    return [step for step in run.product.working.ESTIMATION if step.applies(run)]
 
 
 def _derived(run: LogRun, name: str) -> Path:
@@ -289,7 +313,7 @@ def _written_by_steps(run: LogRun) -> dict[str, list[str]]:
     """Return the files of each estimating step, by its title; all of them are written again."""
     shutil.rmtree(run.folder / "derived")
     written, there = {}, set[str]()
-    for step in run.product.working.ESTIMATION:
+    for step in _estimating(run):
         step.work(run)
         now = {path.stem for path in (run.folder / "derived").glob("*.parquet")}
         written[step.title], there = sorted(now - there), now

@@ -13,6 +13,7 @@ from hybriddp.arrays import NamedCounts
 from hybriddp.blender.headlist import HeadList
 from hybriddp.blender.weighted.mechanism import ShareMeasuring, WeightedFinding
 from hybriddp.blender.weighted.searches import Searches
+from hybriddp.blender.weighted.weights import SHARE_UNITS, WEIGHT_UNITS
 from hybriddp.device.normalise import normalise_query, normalise_url
 from hybriddp.errors import HybridDPError
 from hybriddp.params import BlenderParams
@@ -81,7 +82,7 @@ def everybody() -> dict[str, list[Row]]:
 
 def given_by(run: HeadListRun) -> dict[bytes, set[tuple[str, str, int, int]]]:
     """What each account gives: records, their rows, and whether they get weight."""
-    sum_records(run)
+    sum_records(run, K, WEIGHT_UNITS, SHARE_UNITS)
     with open_warehouse(run.home.warehouse(run.release_id)) as engine:
         rows = engine.fetch("own_records").to_pylist()
     found: dict[bytes, set] = {}
@@ -94,7 +95,7 @@ def given_by(run: HeadListRun) -> dict[bytes, set[tuple[str, str, int, int]]]:
 def test_sums_are_those_of_the_library(root):  # noqa: F811
     """The shares of every record, and the weights but for which records of a person are chosen."""
     run = charged(root, everybody())
-    sums = sum_records(run).to_pylist()
+    sums = sum_records(run, K, WEIGHT_UNITS, SHARE_UNITS).to_pylist()
     people = [own for person, own in everybody().items() if not person.startswith("client")]
     texts = [
         [(normalise_query(query), normalise_url(url)) for _, query, url in own if url]
@@ -157,7 +158,8 @@ def test_a_draw_holds_weights_shares_wildcards_and_concentration(root, no_noise)
     run = charged(root, everybody())
     table = draw_head_list(run)
     assert table.equals(load_measurement(run, HEADLIST))
-    sums = {(row["query"], row["url"]): row for row in sum_records(run).to_pylist()}
+    exact = sum_records(run, K, WEIGHT_UNITS, SHARE_UNITS).to_pylist()
+    sums = {(row["query"], row["url"]): row for row in exact}
     rows = {(row["query"], row["url"]): row for row in table.to_pylist()}
     named = {record: row for record, row in rows.items() if None not in record}
     assert named.keys() == {record for record, row in sums.items() if row["weight"] > 0}

@@ -1,7 +1,7 @@
 """Small logs, quick requests, and a second opinion on what everybody has spent."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -31,13 +31,18 @@ N_PEOPLE = 600
 COLUMNS = "AnonID\tQuery\tQueryTime\tItemRank\tClickURL\toptin"
 
 
-def write_log(path: Path, people: Iterable[str], optin: Iterable[str] = ()) -> Path:
+def write_log(
+    path: Path,
+    people: Iterable[str],
+    optin: Iterable[str] = (),
+    queries: Sequence[str] = QUERIES,
+) -> Path:
     """Write one click for each person, on the popular queries in turn, all in week 2026-W46."""
     opted_in = set(optin)
     rows = [
         f"{person}\t{query}\t2026-11-10 00:00:00\t1\thttp://{query}.com\t{int(person in opted_in)}"
         for number, person in enumerate(people)
-        for query in [QUERIES[number % len(QUERIES)]]
+        for query in [queries[number % len(queries)]]
     ]
     path.write_text("\n".join([COLUMNS, *rows]) + "\n")
     return path

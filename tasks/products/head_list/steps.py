@@ -6,7 +6,7 @@ from typing import Any
 
 from tasks.gates.forecast import expect_a_list
 from tasks.log.ingest import ingest, judge_log
-from tasks.products.head_list import CLIENTS, HEADLIST, HISTOGRAM, THE_LIST, artifacts
+from tasks.products.head_list import CLIENTS, HEADLIST, HISTOGRAM, JOINING, THE_LIST, artifacts
 from tasks.products.head_list.estimation.processing import (
     blend_estimates,
     check_groups_agree,
@@ -70,7 +70,7 @@ def find_changes(release: Release) -> Any:
     return find_and_write(release)
 
 
-def _is_week_and_measured(run: HeadListRun) -> bool:
+def _is_week_and_measured(run: Release) -> bool:
     return run.reservation.place is not None and is_measured(run)
 
 
@@ -98,7 +98,7 @@ STEPS = (
     Step("choose cohorts", choose_cohorts, artifacts.cohorts),
     Step("predict the list", partial(expect_a_list, forecast_of), show_forecast),
     RESERVE,
-    Step("draw head list", draw_head_list, artifacts.head_list_draw, draws=(HEADLIST,)),
+    Step("draw head list", draw_head_list, artifacts.head_list_draw, draws=(JOINING, HEADLIST)),
     Step("sign-off of the list", _nothing, asks=THE_LIST),
     Step("settle the list", settle_list, writes_ledger=True),
     Step("draw opt-in histogram", draw_optin_histogram, draws=(HISTOGRAM,)),

@@ -35,7 +35,7 @@ def assign_groups(engine: Engine, run: HeadListRun) -> None:
     """Fill `candidates`: who serves in this epoch and in which group."""
     keyed_accounts(engine, run)
     if run.request.series is not None:
-        from tasks.products.head_list.series.members import put_members
+        from tasks.products.head_list.series.place import put_members
 
         put_members(engine, run)
         limits = _limits(run) | {"stay_unseen": run.request.roster is None}

@@ -7,16 +7,21 @@ later ones repeat it. An epoch is a week here, whatever its length.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from hybriddp.exact import exact
 from hybriddp.params import Budget
 from hybriddp.series.design import SeasonDesign
 from hybriddp.series.season import Season
+from tasks.budget.spending import sealed_file
 from tasks.gates.lists import latest_folder
 from tasks.ledger.payloads import EarlierWeek, Reserved, SeasonPlace
 from tasks.ledger.rules import Entry, Kind, live_reservations
+from tasks.log.engine import Engine
 from tasks.log.epochs import Epoch
 from tasks.products.head_list import HEADLIST, JOINING
 from tasks.products.head_list.request import ReleaseRequest
+from tasks.products.head_list.run import HeadListRun
 from tasks.release.refusals import BadInput, BudgetRefused
 from tasks.store.home import Home
 
@@ -169,3 +174,20 @@ def _require_as_sealed(request: ReleaseRequest, sealed: SeasonPlace) -> None:
             f"with {name} {float(fixed[name]):g}, got {float(asked[name]):g}; it stays so until "
             "its last week. Give the same, or begin another series. Nobody was charged."
         )
+
+
+def put_members(engine: Engine, run: HeadListRun) -> None:
+    """Fill `season_participation`: who was sealed into earlier weeks whose noise may be drawn.
+
+    A reservation whose draw has not begun may still be given back, and what whoever joins pays for
+    the tests with it; so it does not count. Private.
+    """
+    request = run.request
+    weeks = weeks_of(run.ledger.entries(), request.product, request.locale, run.place.series)
+    begun = [week for week in of_season(weeks, run.place) if week.has_begun]
+    files = dict.fromkeys(sealed_file(run.home, week.reserved.participation) for week in begun)
+    if files:
+        engine.read_sealed("season_participation", list(files))
+    else:
+        empty = {"account": pa.binary(), "cohort": pa.string()}
+        engine.put("season_participation", pa.table({n: pa.array([], t) for n, t in empty.items()}))
