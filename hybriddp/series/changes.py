@@ -3,7 +3,8 @@
 A record's probabilities of both weeks are known together, from all weeks until now, on its grid. A
 query's are the sums of those of its records that were known in both weeks; its ratio is taken to be
 lognormal with their first two moments, and its other urls, of which little is known, to have
-changed alike.
+changed alike. Of all that is said to have risen or fallen, at most 5 % did not (Benjamini-Hochberg
+on the two-sided chance of the direction), and every such interval lies on one side of 1.
 """
 
 from dataclasses import dataclass
@@ -12,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from hybriddp.arrays import BoolArray, FloatArray, IntArray
+from hybriddp.arrays import FloatArray, IntArray
+from hybriddp.blender.estimation.crosscheck import discoveries
 from hybriddp.blender.estimation.high_utility import query_estimate
 from hybriddp.blender.estimation.intervals import STANDARD_ERRORS
 from hybriddp.blender.headlist import HeadList
@@ -23,8 +25,6 @@ from hybriddp.series.estimation.weeks import places_of
 from hybriddp.series.measured import SeasonMeasured, WeekMeasured
 
 ENTERED, LEFT, ROSE, FELL, UNCLEAR = KINDS = ("entered", "left", "rose", "fell", "unclear")
-# Of all that is said to have risen or fallen, so much may have done the opposite or nothing.
-FALSE_DISCOVERY_RATE = 0.05
 # Records whose joint grids are held at once.
 _AT_ONCE = 32
 
@@ -82,22 +82,6 @@ def find_changes(
         np.exp(logs - margin),
         np.exp(logs + margin),
     )
-
-
-def discoveries(error_probabilities: FloatArray) -> BoolArray:
-    """Return the most findings of which the expected part of errors is within the rate.
-
-    An error's probability, given all evidence, averaged over what is found: the Bayesian false
-    discovery rate. It is twice the chance that the direction is wrong, for a record that did not
-    change at all would be half as often on the wrong side as it is wrong.
-
-    Privacy claim: none; post-processing of estimates.
-    """
-    order = np.argsort(error_probabilities, kind="stable")
-    means = np.cumsum(error_probabilities[order]) / np.arange(1, len(order) + 1)
-    is_found = np.zeros(len(order), dtype=np.bool_)
-    is_found[order[: int((means <= FALSE_DISCOVERY_RATE).sum())]] = True  # means grow
-    return is_found
 
 
 def _listed_before(draws: SeasonMeasured) -> WeekMeasured | None:

@@ -88,29 +88,10 @@ class WeekFinding:
         """
         return self._grow(carried, weights, lambda noise, exact: noise.simulate(exact, rng=rng))
 
-    def draw_known(self, weights: IntArray) -> IntArray:
-        """Add this week's noise to the weights of records that were named before, or always known.
-
-        They are in no sum any more, and their noisy weights are published, given or not.
-
-        Privacy claim
-          Neighbours  one person's records in all weeks of a season replaced by any others or none
-          Guarantee   together with `draw`, `named` and measuring in all weeks, `Season.delta`
-          Assumes     as `draw`; which records these are follows from what was published before,
-                      and those that nobody gave weight are among them, with 0
-          Excludes    timing of the sampler
-          Charged as  events.SeasonWeek
-          Reference   GGKSSY20 and CKS20; docs/proofs/season.md
-          Audit       tests/series/test_law.py::test_a_small_season_keeps_its_promise
-        """
-        return self._noise(self.week).draw(as_integers(weights, "weights"))
-
-    def simulate_known(self, weights: IntArray, *, rng: np.random.Generator) -> IntArray:
-        """Do the same with a study's generator.
-
-        Privacy claim: none; for studies and tests, whose data is synthetic.
-        """
-        return self._noise(self.week).simulate(as_integers(weights, "weights"), rng=rng)
+    @property
+    def known(self) -> "KnownWeights":
+        """How the weights of what is known are published in this week."""
+        return KnownWeights(self._noise(self.week))
 
     @property
     def measuring(self) -> ShareMeasuring:
@@ -169,3 +150,35 @@ class WeekFinding:
 
     def _noise(self, week: int) -> DiscreteGaussian:
         return DiscreteGaussian(self.season.weight_scales[week - 1])
+
+
+@dataclass(frozen=True, slots=True)
+class KnownWeights:
+    """A week's noisy weights of records that were named before it, or always known.
+
+    They are in no sum any more, and their noisy weights are published, given or not.
+    """
+
+    noise: DiscreteGaussian
+
+    def draw(self, weights: IntArray) -> IntArray:
+        """Add the week's noise to every weight.
+
+        Privacy claim
+          Neighbours  one person's records in all weeks of a season replaced by any others or none
+          Guarantee   together with `WeekFinding.draw` and measuring in all weeks, `Season.delta`
+          Assumes     as `WeekFinding.draw`; which records these are follows from what was published
+                      before, and those that nobody gave weight are among them, with 0
+          Excludes    timing of the sampler
+          Charged as  events.SeasonWeek
+          Reference   GGKSSY20 and CKS20; docs/proofs/season.md
+          Audit       tests/series/test_law.py::test_a_small_season_keeps_its_promise
+        """
+        return self.noise.draw(as_integers(weights, "weights"))
+
+    def simulate(self, weights: IntArray, *, rng: np.random.Generator) -> IntArray:
+        """Do the same with a study's generator.
+
+        Privacy claim: none; for studies and tests, whose data is synthetic.
+        """
+        return self.noise.simulate(as_integers(weights, "weights"), rng=rng)

@@ -32,11 +32,13 @@ class WeekMeasured:
 class SeasonMeasured:
     """The weeks of a season up to one that is to be published, which is the last.
 
-    Weeks that are missing, withheld or withdrawn are not among them.
+    Weeks that are missing, withheld or withdrawn are not among them. `unseen` are those that were
+    drawn all the same: what people gave in them is in the sums of later weeks.
     """
 
     season: Season
     weeks: Sequence[WeekMeasured]
+    unseen: Sequence[int] = ()
 
     def __post_init__(self) -> None:
         numbers = [week.week for week in self.weeks]

@@ -83,7 +83,7 @@ def _found(
     keys = _keys(occurring.query_ids, occurring.url_ids)
     is_known = np.isin(keys, state.known)
     of_known = _counts_of(state.known, keys, occurring)
-    noisy = finding.simulate_known(of_known, rng=rng)
+    noisy = finding.known.simulate(of_known, rng=rng)
 
     new = keys[~is_known & ~np.isin(keys, state.tested)]
     tested = np.concatenate([state.tested, new])

@@ -16,12 +16,12 @@ from tasks.budget.spending import columns_of, file_digest, first_fit, history, p
 from tasks.ledger.charges import Charge
 from tasks.ledger.ledger import Head, LedgerMoved, Recheck
 from tasks.ledger.payloads import Nothing, Reserved
-from tasks.ledger.rules import Entry, Kind
+from tasks.ledger.rules import Entry, Kind, full_release_id
 from tasks.ledger.witnesses import verified_head
 from tasks.log.engine import DuckDBEngine, open_warehouse
 from tasks.log.epochs import Epoch
 from tasks.release.refusals import BudgetRefused
-from tasks.release.run import LogRun, full_release_id, require_free_epoch
+from tasks.release.run import LogRun, require_free_epoch
 from tasks.store.home import Home, sync_directory
 from tasks.store.keys import open_for_writing
 
@@ -182,7 +182,7 @@ def void_reservation(home: Home, release_id: str) -> tuple[str, int]:
     """Give the newest reservation of a release back, of which nothing was drawn; say which."""
     ledger = open_for_writing(home)
     verified_head(home)  # one that forgot a draw would give back what was drawn
-    release_id = full_release_id(ledger, release_id)
+    release_id = full_release_id(ledger.entries(), release_id)
     attempts = ledger.attempts(release_id)
     if not attempts:
         raise BudgetRefused(f"no release has the id {release_id!r}; `hybriddp ledger show` lists.")

@@ -106,6 +106,7 @@ class SeasonPlace(Payload):
     numbers: dict[str, Any]  # of hybriddp.series.season.Season
     names_of: str | None  # the publication whose names the season knew before its first week
     earlier: list[EarlierWeek]  # what estimates are made from, beside the week itself
+    unseen: list[Count]  # weeks that were drawn, and are not among them
 
     @property
     def key(self) -> tuple[str, int]:

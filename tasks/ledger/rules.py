@@ -193,3 +193,9 @@ def live_reservations(entries: list[Entry]) -> list[Entry]:
     """Return the reservations that count: all but the voided ones."""
     voided = {e.key for e in entries if e.kind is Kind.VOIDED}
     return [e for e in entries if e.kind is Kind.RESERVED and e.key not in voided]
+
+
+def full_release_id(entries: list[Entry], typed: str) -> str:
+    """Complete the first digits of a release's id, as `ledger show` prints them, if one fits."""
+    fitting = {entry.release_id for entry in entries if entry.release_id.startswith(typed)}
+    return fitting.pop() if len(typed) >= SHOWN_DIGITS and len(fitting) == 1 else typed

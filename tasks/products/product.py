@@ -68,11 +68,7 @@ class Checking(Protocol):
         """See that what the manifest promises fits together; raise VerificationFailed."""
 
     def earlier(self, manifest: Any) -> Iterable[tuple[str, str, int, str, str]]:
-        """Return measurements of other releases that it was also made from; who has none is not
-        asked.
-
-        Each is what `recomputed_files` knows it by, release, attempt, group and digest.
-        """
+        """Return which measurements of others it needs: key, release, attempt, group, digest."""
 
     def words(self, manifest: Any) -> "Words":
         """Return the fixed texts of every group's guarantee."""

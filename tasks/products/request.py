@@ -23,6 +23,9 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 RESERVED_NAMES = ("collections",)
 
 
+P = TypeVar("P", bound="Form")
+
+
 class Form(BaseModel):
     """Frozen, and deaf to unknown fields: Prefect's API lets them through, we do not."""
 
@@ -32,6 +35,10 @@ class Form(BaseModel):
     def fields_in_order(cls) -> list[str]:
         """Return the fields in the order in which somebody decides on them."""
         return list(cls.model_fields)
+
+    def picked(self, form: type[P]) -> P:
+        """Return the part of this that is a form by itself."""
+        return form(**{name: getattr(self, name) for name in form.model_fields})
 
     @classmethod
     def __get_pydantic_json_schema__(
@@ -47,14 +54,6 @@ class Form(BaseModel):
             if name in fields
         }
         return shown
-
-
-Picked = TypeVar("Picked", bound=Form)
-
-
-def picked(request: Form, form: type[Picked]) -> Picked:
-    """Return the part of a request that is a form by itself."""
-    return form(**{name: getattr(request, name) for name in form.model_fields})
 
 
 class PersonColumns(Form):
@@ -97,10 +96,8 @@ class LogRequest(Form):
     )
     columns: PersonColumns = Field(PersonColumns(), description="The log's columns.")
     max_bad_row_share: float = Field(0.01, ge=0, le=1, description="More bad rows stop a release.")
-    max_outside_epoch_share: float = Field(
+    max_outside_epoch_share: Annotated[float, Field(ge=0, le=1)] = Field(
         0.999,
-        ge=0,
-        le=1,
         description="More rows of other epochs stop a release; a folder may hold years of them.",
     )
     exact_ids: bool = Field(
@@ -128,8 +125,7 @@ class LogRequest(Form):
         }
         shared = [name for name in LogRequest.model_fields if name not in _FIRST + _LAST]
         own = [name for name in cls.model_fields if name not in LogRequest.model_fields]
-        # What only this product asks comes before what others ask, too.
-        own.sort(key=lambda name: name not in cls.__annotations__)
+        own.sort(key=lambda name: name not in cls.__annotations__)  # only this product's first
         middle = [*(name for name in own if name not in settings), *shared]
         publishing = [name for name in own if name in settings]
         order = [*_FIRST, *middle, *publishing, *_LAST]
@@ -214,10 +210,7 @@ class LogRequest(Form):
         return self.parameters().as_json()
 
     def prices(self) -> Mapping[str, Budget | Price]:
-        """Return what a member of each group pays, in the order of the groups' draws.
-
-        Whoever is in several groups pays for each of them.
-        """
+        """Return what a member pays for each group that they are in, in the order of the draws."""
         raise NotImplementedError
 
     @property

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from tasks.ledger.rules import Kind
+from tasks.ledger.rules import Kind, full_release_id
 from tasks.log.raw.files import BadInput
 from tasks.publish import publish
 from tasks.publish.publication import standing_of
 from tasks.publish.standing import folder_name
-from tasks.release.run import Release, full_release_id
+from tasks.release.run import Release
 from tasks.store.home import Home
 from tasks.store.keys import open_for_writing
 
@@ -15,7 +15,7 @@ from tasks.store.keys import open_for_writing
 def published_release(home: Home, release_id: str) -> Release:
     """Find the attempt of a release that was published."""
     ledger = open_for_writing(home)
-    release_id = full_release_id(ledger, release_id)
+    release_id = full_release_id(ledger.entries(), release_id)
     for attempt in reversed(ledger.attempts(release_id)):
         if ledger.attempt(release_id, attempt).has(Kind.PUBLISHED):
             return Release(home, release_id, attempt)

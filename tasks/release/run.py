@@ -7,7 +7,7 @@ from typing import Any
 from hybriddp.device.package import canonical_json
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.payloads import Reserved, SeasonPlace
-from tasks.ledger.rules import SHOWN_DIGITS, Attempt, Entry, Kind, live_reservations
+from tasks.ledger.rules import Attempt, Entry, Kind, live_reservations
 from tasks.log.epochs import Epoch
 from tasks.log.raw.files import BadInput, Source, inspect
 from tasks.products.product import Product
@@ -98,8 +98,7 @@ class LogRun(Release):
         return not all(state.has(Kind.DRAWN, group) for group in self.request.groups_in_the_log)
 
     def place_among(self, entries: list[Entry]) -> SeasonPlace | None:
-        """Return its place in a season, if it has one, as it is when these rows are known."""
-        return None
+        """Return its place in a season, as these rows have it; most releases have none."""
 
 
 @dataclass(frozen=True)
@@ -249,9 +248,3 @@ def require_free_epoch(request: LogRequest, release_id: str, entries: list[Entry
 def collection_id(release: Release) -> str:
     """Return the id that reports name: a new attempt has a new list, and so a new id."""
     return release.release_id + (f"{release.attempt:04x}" if release.attempt > 1 else "")
-
-
-def full_release_id(ledger: Ledger, typed: str) -> str:
-    """Complete the first digits of a release's id, as `ledger show` prints them, if one fits."""
-    fitting = {e.release_id for e in ledger.entries() if e.release_id.startswith(typed)}
-    return fitting.pop() if len(typed) >= SHOWN_DIGITS and len(fitting) == 1 else typed

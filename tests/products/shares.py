@@ -23,7 +23,7 @@ from tasks.products.numbers.request import NumbersRequest, PersonNumber
 from tasks.products.numbers.steps import BEFORE_THE_CHARGE
 from tasks.products.parameters import Column, MeasurementParameters
 from tasks.products.product import Group, Product
-from tasks.products.request import Form, Name, picked
+from tasks.products.request import Form, Name
 from tasks.release.run import find_attempt
 from tasks.release.step import Step
 from tasks.release.steps import DISCARD, PUBLISH, RESERVE, SIGN_OFF, judging
@@ -70,7 +70,7 @@ class ShareRequest(NumbersRequest, ShareSettings):
 
     @property
     def settings(self):
-        return picked(self, ShareSettings)
+        return self.picked(ShareSettings)
 
     def prices(self):
         return prices_of(self.parameters())

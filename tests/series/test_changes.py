@@ -5,15 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from hybriddp.blender.estimation.crosscheck import FALSE_DISCOVERY_RATE
 from hybriddp.series.changes import (
     ENTERED,
-    FALSE_DISCOVERY_RATE,
     FELL,
     LEFT,
     ROSE,
     UNCLEAR,
     Changes,
-    discoveries,
     find_changes,
 )
 from hybriddp.series.measured import SeasonMeasured
@@ -103,11 +102,3 @@ def test_queries_enter_and_leave(same_rng):
 def test_the_first_list_has_nothing_to_be_compared_with(same_rng):
     laws = walk(even_in_log(8, 2e-3, 0.02, same_rng), 1, 0.0, same_rng)
     assert find_changes(PARAMS, draw_season(laws, same_rng)) is None
-
-
-@pytest.mark.exact
-def test_discoveries_are_the_most_whose_mean_error_is_within_the_rate():
-    assert discoveries(np.array([0.2, 0.01, 0.04, 0.5])).tolist() == [False, True, True, False]
-    assert discoveries(np.array([0.12, 0.01, 0.02])).tolist() == [True, True, True]
-    assert discoveries(np.array([0.06])).tolist() == [False]
-    assert discoveries(np.zeros(0)).tolist() == []

@@ -13,7 +13,8 @@ from hybriddp.arrays import BoolArray, FloatArray
 from hybriddp.blender.estimation.estimates import Estimate
 from hybriddp.blender.evidence.sources import Source
 
-# Of the records that are called suspicious, this share may be innocent (Benjamini-Hochberg).
+# Of the records that are called suspicious, or changed, this share may be innocent
+# (Benjamini-Hochberg).
 FALSE_DISCOVERY_RATE = 0.05
 
 
@@ -51,7 +52,7 @@ def cross_check(optin: Estimate, clients: Source, blended: FloatArray) -> CrossC
     return CrossCheck(
         z,
         p_values,
-        _discoveries(p_values),
+        discoveries(p_values),
         chi_square,
         n_records,
         float(special.chdtrc(n_records, max(chi_square, 0.0))),
@@ -70,8 +71,11 @@ def _mahalanobis(
     return float((difference**2 / diagonal).sum() - correction)
 
 
-def _discoveries(p_values: FloatArray) -> BoolArray:
-    """Return the largest set of small p-values with the wanted false discovery rate."""
+def discoveries(p_values: FloatArray) -> BoolArray:
+    """Return the largest set of small p-values with the wanted false discovery rate.
+
+    Privacy claim: none; post-processing of estimates.
+    """
     order = np.argsort(p_values, kind="stable")
     limits = FALSE_DISCOVERY_RATE * np.arange(1, len(p_values) + 1) / len(p_values)
     passing = np.flatnonzero(p_values[order] <= limits)

@@ -139,7 +139,7 @@ class ShareMeasuring:
                       negative and sum up to at most `share_units`, without <*,*>, and the last
                       entry is the sum of `concentration_of` their shares of named records
           Excludes    timing of the sampler
-          Charged as  events.WeightedListDraw, or as series.events.SeasonWeek
+          Charged as  events.WeightedListDraw, events.SeasonWeek
           Reference   CKS20 and DRS22; docs/proofs/weighted_list.md and season.md
           Audit       tests/blender/weighted/test_law.py::test_draws_keep_their_budget_on_small_logs
         """

@@ -81,7 +81,7 @@ def read_weeks(draws: SeasonMeasured) -> list[ReadWeek]:
     Privacy claim: none; post-processing of SeasonWeeks.
     """
     has_people = np.zeros(draws.season.n_weeks, dtype=np.bool_)
-    has_people[[week.week - 1 for week in draws.weeks]] = True
+    has_people[[week - 1 for week in (*(w.week for w in draws.weeks), *draws.unseen)]] = True
     return [
         ReadWeek(
             week,

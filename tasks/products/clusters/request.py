@@ -11,7 +11,7 @@ from hybriddp.params import MAX_EPSILON, Budget
 from tasks.products.clusters import ANSWERS, KMEANS, POINTS
 from tasks.products.clusters.parameters import ClusterParameters
 from tasks.products.numbers.request import NumbersRequest, PersonNumber
-from tasks.products.request import Form, Name, picked
+from tasks.products.request import Form, Name
 
 # Raise it whenever a mechanism's law or the meaning of a measurement changes.
 MECHANISM_VERSION: Final = "kmeans-1"
@@ -59,7 +59,7 @@ class KMeansRequest(NumbersRequest, ClusterSettings):
     @property
     def settings(self) -> ClusterSettings:
         """The settings of post-processing alone."""
-        return picked(self, ClusterSettings)
+        return self.picked(ClusterSettings)
 
     def prices(self) -> Mapping[str, Budget]:
         """Return what a member of each group pays: the same."""

@@ -29,7 +29,7 @@ from tasks.products.head_list.parameters import (
     prices_of,
 )
 from tasks.products.head_list.series.form import SeriesRequest, usual_records_in_series
-from tasks.products.request import Form, Share, picked
+from tasks.products.request import Form, Share
 
 # Raise one whenever a mechanism's law or the meaning of a measurement changes: releases made by
 # different versions must not share an id.
@@ -148,7 +148,7 @@ class ReleaseRequest(SeriesRequest, PublishSettings):
     @property
     def settings(self) -> PublishSettings:
         """The settings of post-processing alone."""
-        return picked(self, PublishSettings)
+        return self.picked(PublishSettings)
 
     @property
     def as_before(self) -> "ReleaseRequest | None":

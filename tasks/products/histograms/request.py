@@ -13,7 +13,7 @@ from hybriddp.zealous.events import INDISTINGUISHABLE
 from hybriddp.zealous.item_kinds import ITEM_KINDS, PAIRS
 from tasks.products.histograms import ZEALOUS
 from tasks.products.histograms.parameters import Kind, Relaxation, ZealousParameters
-from tasks.products.request import Form, Name, SearchRequest, picked
+from tasks.products.request import Form, Name, SearchRequest
 
 # Raise it whenever a mechanism's law or the meaning of a measurement changes.
 MECHANISM_VERSION: Final = "zealous-1"
@@ -79,7 +79,7 @@ class ZealousRequest(SearchRequest, HistogramSettings):
     @property
     def settings(self) -> HistogramSettings:
         """The settings of post-processing alone."""
-        return picked(self, HistogramSettings)
+        return self.picked(HistogramSettings)
 
     def prices(self) -> Mapping[str, Budget]:
         """Return what each histogram costs a person."""

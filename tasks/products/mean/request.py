@@ -14,7 +14,7 @@ from tasks.products.mean import MEAN, NUMBERS, SQUARES, SUMS
 from tasks.products.mean.parameters import MeanParameters, Noise, Report, Weight
 from tasks.products.numbers.parameters import PerPerson
 from tasks.products.numbers.request import NumbersRequest, PersonNumber
-from tasks.products.request import Form, Name, picked
+from tasks.products.request import Form, Name
 
 # Raise it whenever a mechanism's law or the meaning of a measurement changes.
 MECHANISM_VERSION: Final = "mean-1"
@@ -158,7 +158,7 @@ class MeanRequest(NumbersRequest, MeanSettings):
     @property
     def settings(self) -> MeanSettings:
         """The settings of post-processing alone."""
-        return picked(self, MeanSettings)
+        return self.picked(MeanSettings)
 
     def prices(self) -> Mapping[str, Budget]:
         """Return what a member of each group pays: opt-in people for the sums and the squares."""

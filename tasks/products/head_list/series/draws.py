@@ -83,7 +83,7 @@ def draw_week(run: HeadListRun) -> pa.Table:
 def draw_from(season: Season, week: int, counted: Counted) -> tuple[dict[str, pa.Table], State]:
     """Draw everything of a week from what was counted; return it, and what is carried on.
 
-    Privacy claim: as `WeekFinding.draw`, `WeekFinding.draw_known` and `ShareMeasuring.draw`, whose
+    Privacy claim: as `WeekFinding.draw`, `KnownWeights.draw` and `ShareMeasuring.draw`, whose
     assumptions `Counted` keeps; names leave in the order of their texts.
     """
     finding = WeekFinding(season, week)
@@ -96,7 +96,7 @@ def draw_from(season: Season, week: int, counted: Counted) -> tuple[dict[str, pa
     is_named = finding.named(carried)
     found = _found_table(records, carried, is_named)
     of_known = known.join(given, on=_TEXTS, how="left", maintain_order="left")["weight"]
-    noisy = finding.draw_known(of_known.fill_null(0).to_numpy())
+    noisy = finding.known.draw(of_known.fill_null(0).to_numpy())
     measured = _measure(finding, counted, pairs_of(found), noisy.tolist())
     state = State(records.filter(pl.Series(~is_named)), carried.without(is_named))
     return {JOINING: found, HEADLIST: measured}, state

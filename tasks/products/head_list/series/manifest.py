@@ -58,6 +58,8 @@ class SeasonStated(Part):
     first_epoch: Annotated[str, fitting(name)]
     numbers: Annotated[dict[str, Any], fitting(_NUMBERS)]
     earlier: Annotated[list[EarlierMeasured], fitting(listed(_EARLIER, _MOST_WEEKS))]
+    # Weeks that were drawn, and not published or withdrawn: sums hold what people gave in them.
+    unseen: Annotated[list[int], fitting(listed(_WEEK, _MOST_WEEKS))]
     # Of every published record: the week that named it, 0 if it was known before the season.
     found: Annotated[
         dict[str, dict[str, int]],
@@ -80,6 +82,7 @@ class SeasonStated(Part):
             numbers=self.numbers,
             names_of=None,
             earlier=[],
+            unseen=[],
         )
 
 

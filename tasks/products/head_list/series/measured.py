@@ -40,12 +40,14 @@ class MeasuredSeason:
     draws: SeasonMeasured
 
     @classmethod
-    def of(cls, season: Season, weeks: Sequence[WeekTables]) -> "MeasuredSeason":
+    def of(
+        cls, season: Season, weeks: Sequence[WeekTables], unseen: Sequence[int]
+    ) -> "MeasuredSeason":
         """Number all texts in one way, and read every week's tables."""
         texts = _Texts.of(pair for week in weeks for pair in _pairs(week.tables[HEADLIST]))
         measured = [_week(season, texts, week) for week in weeks]
         candidates = texts.listing(measured[-1].known)
-        return cls(candidates, SeasonMeasured(season, measured))
+        return cls(candidates, SeasonMeasured(season, measured, tuple(unseen)))
 
     def strategy(self, _params: BlenderParams) -> Strategy[SeasonMeasured]:
         """Return the steps of its estimation."""

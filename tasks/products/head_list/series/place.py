@@ -106,13 +106,17 @@ def place_of(request: ReleaseRequest, entries: list[Entry], home: Home) -> Seaso
             "Release the epochs of a series in order. Nobody was charged."
         )
     _require_as_sealed(request, newest)
-    standing = [
+    drawn = sorted(
+        (week for week in weeks if week.place.key == newest.key and week.is_drawn),
+        key=lambda week: week.place.week,
+    )
+    earlier = [
         EarlierWeek(week=w.place.week, release_id=w.release_id, attempt=w.attempt)
-        for w in weeks
-        if w.place.key == newest.key and w.stands and w.is_drawn
+        for w in drawn
+        if w.stands
     ]
-    earlier = sorted(standing, key=lambda week: week.week)
-    return newest.model_copy(update={"week": number, "earlier": earlier})
+    unseen = [week.place.week for week in drawn if not week.stands]
+    return newest.model_copy(update={"week": number, "earlier": earlier, "unseen": unseen})
 
 
 def _number(request: ReleaseRequest, newest: SeasonPlace) -> int:
@@ -141,6 +145,7 @@ def _first_place(request: ReleaseRequest, number: int, home: Home) -> SeasonPlac
         numbers=season.numbers(),
         names_of=None if before is None else before.name,
         earlier=[],
+        unseen=[],
     )
 
 

@@ -33,7 +33,7 @@ def measured_season(release: Release, tables: Mapping[str, pa.Table]) -> Measure
         found = {group: load_measurement(before, group) for group in GROUPS}
         weeks.append(WeekTables(earlier.week, before.group_size(HEADLIST), found))
     weeks.append(WeekTables(place.week, release.group_size(HEADLIST), tables))
-    return MeasuredSeason.of(season_of(place), weeks)
+    return MeasuredSeason.of(season_of(place), weeks, place.unseen)
 
 
 def stated_season(release: Release, head_list: pa.Table) -> dict[str, Any]:
@@ -49,6 +49,7 @@ def stated_season(release: Release, head_list: pa.Table) -> dict[str, Any]:
         "first_epoch": place.first_epoch,
         "numbers": place.numbers,
         "earlier": [_stated_week(release, week) for week in place.earlier],
+        "unseen": place.unseen,
         "found": found,
     }
 

@@ -32,7 +32,9 @@ def season_prices(manifest: HeadListManifest) -> dict[str, Budget | Price]:
     if any(drawn != said for drawn, said in facts.items()):
         raise VerificationFailed("the season is not the one that the parameters speak of.")
     weeks = [week.week for week in stated.earlier]
-    if weeks != sorted(set(weeks)) or any(week >= place.week for week in weeks):
+    every = [*weeks, *stated.unseen]
+    is_ordered = all(some == sorted(some) for some in (weeks, stated.unseen))
+    if not is_ordered or len(set(every)) < len(every) or any(week >= place.week for week in every):
         raise VerificationFailed("the weeks before are not in order.")
     return week_prices(place, client_budget(parameters.params))
 
@@ -58,7 +60,7 @@ def season_again(manifest: HeadListManifest, tables: Mapping[str, pa.Table]) -> 
     ]
     own = {group: tables[group] for group in GROUPS}
     weeks.append(WeekTables(place.week, manifest.guarantees[HEADLIST].people, own))
-    found = MeasuredSeason.of(season_of(place), weeks)
+    found = MeasuredSeason.of(season_of(place), weeks, stated.unseen)
     if found.listing(params).cells != found.chosen(params).cells:
         raise VerificationFailed("clients were asked about another list than the weeks give.")
     when = found_weeks(found)
