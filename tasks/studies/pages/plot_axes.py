@@ -18,7 +18,7 @@ def label_x(axes: "Axes", sweep: Sweep, plot: Plot) -> None:
     axes.set_xlabel(plot.parts_label or QUANTITIES[x] if x == "part" else QUANTITIES[x])
     if x == "delta" or (x == "part" and plot.parts_label):
         axes.set_xscale("log")
-    elif x in ("max_head_size", "items_per_user"):
+    elif x in ("max_head_size", "items_per_user", "n_users"):
         axes.set_xscale("log")
         axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xticks(list(sweep.xs), [f"{value:g}" for value in sweep.xs])
