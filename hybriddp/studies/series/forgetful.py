@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from hybriddp.arrays import BoolArray
-from hybriddp.blender.simulate import Level, SimulatedRelease, simulate, simulate_searches
+from hybriddp.blender.simulate import SimulatedRelease, simulate, simulate_searches
 from hybriddp.blender.weighted.searches import Searches
 from hybriddp.studies.series.laws import WeekLaw
 from hybriddp.studies.series.measures import Published, Shown
@@ -74,12 +74,8 @@ def _first(n_optin: int, n_clients: int) -> BoolArray:
 
 
 def _published(release: SimulatedRelease) -> Published:
-    return Published(release.head_list, shown_of(release.records), shown_of(release.queries))
-
-
-def shown_of(level: Level) -> Shown:
-    """Return what is published of a level.
-
-    Privacy claim: none; synthetic data.
-    """
-    return Shown(level.projected, level.low, level.high)
+    records, queries = (
+        Shown(level.projected, level.low, level.high)
+        for level in (release.records, release.queries)
+    )
+    return Published(release.head_list, lambda: (records, queries))

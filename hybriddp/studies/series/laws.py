@@ -23,8 +23,8 @@ _HALVED_IN = 8
 # In the middle of the year so many of the head's queries, from this rank on in such steps, change
 # places with rare ones.
 _N_SWAPPED, _FIRST_SWAPPED, _SWAPPED_EACH, _RARE_RANK = 10, 4, 4, 1_000
-# What is too rare to be listed is drawn from so many queries: a week sees each less than once.
-N_RARE = 1 << 16
+# What is too rare to be listed is drawn from so many queries: a week sees each a few times.
+N_RARE = 1 << 14
 # Probabilities as counts of so many.
 SCALE = 10**12
 

@@ -1,6 +1,6 @@
 """How good the list of a week is, against the law of that very week."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,8 @@ from hybriddp.studies.series.laws import SCALE, Newcomer, WeekLaw
 Row = dict[str, float | str | None]
 # The longest list that is looked at, and the top that it should hold.
 N_TOP = 50
+# Newcomers as frequent as the first queries are counted apart.
+N_FREQUENT = 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,13 +29,10 @@ class Shown:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Published:
-    """What a method publishes in a week."""
+    """What a method publishes in a week; estimates are made when they are looked at."""
 
     head_list: HeadList
-    records: Shown
-    queries: Shown
-    n_changes: int | None = None  # which rose or fell since the week before, if that is said
-    n_false_changes: int | None = None
+    show: Callable[[], tuple[Shown, Shown]]  # cells, and queries
 
 
 def week_row(week: int, published: Published, law: WeekLaw) -> Row:
@@ -41,7 +40,8 @@ def week_row(week: int, published: Published, law: WeekLaw) -> Row:
 
     Privacy claim: none; synthetic data.
     """
-    head, records, queries = published.head_list, published.records, published.queries
+    head = published.head_list
+    records, queries = published.show()
     utility = evaluate(head, records.values, queries.values, law.counts, SCALE, N_TOP)
     row: Row = {
         "part": str(week),
@@ -50,7 +50,7 @@ def week_row(week: int, published: Published, law: WeekLaw) -> Row:
         "top_queries": float(np.isin(law.top_queries(N_TOP), head.query_ids).sum()),
         "ndcg_queries": utility.ndcg_queries,
         "l1_records": utility.l1_records if head.n_records else None,
-        "l1_top_queries": _l1_of_top(published, law),
+        "l1_top_queries": _l1_of_top(head, queries, law),
         "coverage_records": None,
         "coverage_queries": None,
     }
@@ -62,13 +62,13 @@ def week_row(week: int, published: Published, law: WeekLaw) -> Row:
     return row
 
 
-def _l1_of_top(published: Published, law: WeekLaw) -> float:
+def _l1_of_top(head: HeadList, queries: Shown, law: WeekLaw) -> float:
     """Return the L1 error of queries over the true top and the list; what is missing is 0."""
     truth = np.bincount(law.query_ids, law.probabilities)
-    shown = np.zeros(max(len(truth), int(published.head_list.query_ids.max(initial=0)) + 1))
-    shown[published.head_list.query_ids] = published.queries.values[:-1]
+    shown = np.zeros(max(len(truth), int(head.query_ids.max(initial=0)) + 1))
+    shown[head.query_ids] = queries.values[:-1]
     truth = np.pad(truth, (0, len(shown) - len(truth)))
-    asked = np.union1d(law.top_queries(N_TOP), published.head_list.query_ids)
+    asked = np.union1d(law.top_queries(N_TOP), head.query_ids)
     return float(np.abs(shown - truth)[asked].sum())
 
 
@@ -81,26 +81,18 @@ def year_row(
     """
     if not newcomers:
         return None
+    waits = {
+        newcomer: max(first_listed.get(newcomer.query_id, n_weeks + 1), newcomer.week)
+        - (newcomer.week - 1)
+        for newcomer in newcomers
+    }
     row: Row = {"part": "year"}
-    waits = {}
-    for newcomer in newcomers:
-        week = first_listed.get(newcomer.query_id)
-        waits[newcomer] = (n_weeks + 1 if week is None else max(week, newcomer.week)) - (
-            newcomer.week - 1
-        )
-    is_listed = [newcomer.query_id in first_listed for newcomer in newcomers]
-    row["newcomers_listed"] = float(np.mean(is_listed))
-    row["newcomer_weeks"] = float(np.mean(list(waits.values())))
-    frequent = [newcomer for newcomer in newcomers if newcomer.rank <= N_FREQUENT]
-    rest = [newcomer for newcomer in newcomers if newcomer.rank > N_FREQUENT]
-    for name, some in (("frequent", frequent), ("rare", rest)):
-        listed = [newcomer.query_id in first_listed for newcomer in some]
-        row[f"{name}_newcomers_listed"] = float(np.mean(listed)) if some else None
-        row[f"{name}_newcomer_weeks"] = (
-            float(np.mean([waits[newcomer] for newcomer in some])) if some else None
-        )
+    for name, some in (
+        ("", newcomers),
+        ("frequent_", [newcomer for newcomer in newcomers if newcomer.rank <= N_FREQUENT]),
+    ):
+        is_listed = [newcomer.query_id in first_listed for newcomer in some]
+        row[f"{name}newcomers_listed"] = float(np.mean(is_listed)) if some else None
+        weeks = [waits[newcomer] for newcomer in some]
+        row[f"{name}newcomer_weeks"] = float(np.mean(weeks)) if some else None
     return row
-
-
-# Newcomers as frequent as the first queries are counted apart.
-N_FREQUENT = 10

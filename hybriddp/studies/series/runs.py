@@ -11,6 +11,7 @@ from hybriddp.studies.series.forgetful import forgetful_weeks, once
 from hybriddp.studies.series.laws import WeekLaw, Year
 from hybriddp.studies.series.measures import Published, Row, week_row, year_row
 from hybriddp.studies.series.people import People
+from hybriddp.studies.series.remembering import series_weeks
 from hybriddp.studies.series.settings import ONCE, SERIES, SeriesSetting
 
 # Weeks that are looked at closely; what is listed is looked at in all.
@@ -52,4 +53,4 @@ def _publish(
         return once(setting, people, weeks, rng=rng)
     if setting.method != SERIES:
         return forgetful_weeks(setting, people, weeks, rng=rng)
-    raise NotImplementedError
+    return series_weeks(setting, people, weeks, rng=rng)

@@ -96,7 +96,7 @@ SERIES_STUDY = Study(
         "New queries come in five weeks, each time four, as frequent as the queries of rank 5, 10, "
         "20 and 40; every other four lose half of their searches in eight weeks. In the swap ten "
         "queries of the top 40 change places with rare ones.",
-        "Records beyond the 20,000 most frequent are drawn from 65,536 ones, all alike.",
+        "Records beyond the 20,000 most frequent are drawn from 16,384 ones, all alike.",
     ),
     seeds=5,
 )  # fmt: skip
