@@ -52,3 +52,8 @@ class SeasonMeasured:
     def now(self) -> WeekMeasured:
         """The week that is to be published."""
         return self.weeks[-1]
+
+    @property
+    def reports(self) -> IntArray | None:
+        """What clients reported in that week, if they have."""
+        return self.now.reports

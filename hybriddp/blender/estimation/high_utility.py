@@ -11,7 +11,7 @@ from hybriddp.blender.clients import client_mechanism, client_source
 from hybriddp.blender.estimation.crosscheck import CrossCheck, cross_check
 from hybriddp.blender.estimation.estimates import Estimate, IntervalEstimate, project_weighted
 from hybriddp.blender.estimation.intervals import normal_interval
-from hybriddp.blender.estimation.levels import Bounded, Draws, Levels, Sides
+from hybriddp.blender.estimation.levels import Bounded, Draws, Levels, Reported, Sides
 from hybriddp.blender.evidence.combining import Evidence
 from hybriddp.blender.evidence.counted import counted_evidence
 from hybriddp.blender.evidence.sources import Source
@@ -65,7 +65,7 @@ def blend(params: BlenderParams, head_list: HeadList, draws: Draws, _sides: Side
 
 
 def weighed(
-    params: BlenderParams, head_list: HeadList, draws: Draws, _sides: Sides, blended: Levels
+    params: BlenderParams, head_list: HeadList, draws: Reported, _sides: Sides, blended: Levels
 ) -> Levels:
     """Return what the clients say, as sure as they are if the blend is the truth."""
     clients = source_of(params, head_list, draws)
@@ -96,7 +96,7 @@ def bound(blended: Levels, projected: Levels) -> Bounded:
 
 
 def check(
-    params: BlenderParams, head_list: HeadList, draws: Draws, sides: Sides, blended: Levels
+    params: BlenderParams, head_list: HeadList, draws: Reported, sides: Sides, blended: Levels
 ) -> CrossCheck:
     """Compare S and T, which know that only high counts were seen, with the clients."""
     records, optin = head_list.record_cells, sides.optin.records
@@ -118,7 +118,7 @@ def evidence_of(
     return read(params, head_list, draws, clients)
 
 
-def source_of(params: BlenderParams, head_list: HeadList, draws: Draws) -> Source:
+def source_of(params: BlenderParams, head_list: HeadList, draws: Reported) -> Source:
     """Return what the clients say about every cell.
 
     Privacy claim: none; post-processing of client reports.

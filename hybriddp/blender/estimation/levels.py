@@ -1,6 +1,7 @@
 """What the steps of an estimation pass on to each other."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from hybriddp.arrays import IntArray
 from hybriddp.blender.estimation.estimates import Estimate, IntervalEstimate
@@ -17,6 +18,14 @@ class Draws:
     measured: IntArray | None  # T's noisy counts, if anybody measured
     n_measurers: int
     reports: IntArray | None  # how often clients reported each cell, once they have
+
+
+class Reported(Protocol):
+    """Whatever has clients' reports: the draws of a release, or a season's weeks."""
+
+    @property
+    def reports(self) -> IntArray | None:
+        """How often clients reported each cell, once they have."""
 
 
 @dataclass(frozen=True, slots=True)

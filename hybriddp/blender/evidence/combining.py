@@ -19,7 +19,7 @@ from hybriddp.blender.headlist import HeadList
 
 # Records so rare that fewer users of S would hold one on average are not considered: a listed
 # record was held by somebody.
-_LEAST_HOLDERS = 0.05
+LEAST_HOLDERS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +49,22 @@ class Evidence:
         of_records = posterior(sources, self._prior(), least=self._least())
         everything = [*self.of_cells, self.clients]
         of_others = estimate_other_urls(self.head_list, everything, of_records, self.threshold)
-        return _all_cells(self.head_list, of_records, of_others)
+        return all_cells(self.head_list, of_records, of_others)
 
     def _prior(self) -> LogPrior:
         return power_law(self.tail_exponent)
 
     def _least(self) -> float:
-        return _LEAST_HOLDERS / self.n_finders
+        return LEAST_HOLDERS / self.n_finders
 
 
-def _all_cells(
+def all_cells(
     head_list: HeadList, of_records: IntervalEstimate, of_others: IntervalEstimate
 ) -> IntervalEstimate:
+    """Put records and <q,*> together; <*,*> is what remains.
+
+    Privacy claim: none; post-processing of estimates.
+    """
     records, others = head_list.record_cells, other_cells(head_list)
 
     def column(name: str, rest: float) -> FloatArray:

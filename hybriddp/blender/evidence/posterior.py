@@ -44,8 +44,15 @@ def posterior(
     for source in sources:
         log_density = log_density + source.log_likelihood(grid, centres)
     log_density -= log_density.max(axis=1, keepdims=True)
-    weight = np.exp(log_density)
-    weight /= weight.sum(axis=1, keepdims=True)
+    return summarised(np.exp(log_density), grid)
+
+
+def summarised(weight: FloatArray, grid: FloatArray) -> IntervalEstimate:
+    """Return mean, variance and the central 95 % of each row's weights on its points.
+
+    Privacy claim: none; post-processing of estimates.
+    """
+    weight = weight / weight.sum(axis=1, keepdims=True)
     mean = (weight * grid).sum(axis=1)
     variance = (weight * (grid - mean[:, None]) ** 2).sum(axis=1)
     below = np.cumsum(weight, axis=1) - weight / 2
@@ -79,7 +86,7 @@ def _quantile(below: FloatArray, grid: FloatArray, share: float) -> FloatArray:
     return value
 
 
-def tail_exponent(noisy_counts: IntArray, threshold: float) -> float:
+def tail_exponent(noisy_counts: IntArray | FloatArray, threshold: float) -> float:
     """Return how steeply records thin out towards the frequent ones: density p^-exponent.
 
     Hill's estimator on the counts above the threshold, drawn towards Zipf's law while there are

@@ -8,7 +8,7 @@ from hybriddp.blender.evidence.posterior import tail_exponent
 from hybriddp.blender.evidence.sources import CentralCounts, Source
 from hybriddp.blender.headlist import HeadList
 from hybriddp.blender.mechanisms import weighted_mechanism
-from hybriddp.blender.weighted.records import ratio_of, records_of, spread_of
+from hybriddp.blender.weighted.records import Given, ratio_of, records_of, spread_of
 from hybriddp.params import BlenderParams
 
 
@@ -23,10 +23,11 @@ def weighted_evidence(
     assert draws.measured is not None
     event, named, n_people = weighted_mechanism(params).event, draws.candidates, draws.n_finders
     sums = draws.measured[:-1]
-    both = draws.noisy_counts, sums[named.record_cells]
-    ratio = ratio_of(event, *both)
-    spread = spread_of(event, int(draws.measured[-1]), int(both[1].sum()))
-    of_records = records_of(event, *both, ratio, spread, n_people)
+    shares = sums[named.record_cells]
+    given = Given.of(event, draws.noisy_counts, shares)
+    ratio = ratio_of(given)
+    spread = spread_of(event.share_scale, int(draws.measured[-1]), int(shares.sum()))
+    of_records = records_of(given, ratio, spread, n_people)
     is_kept = np.isin(named.query_ids, head_list.query_ids)
     records = np.flatnonzero(is_kept[named.query_of_record])
     listed = sums[np.repeat(is_kept, named.list_sizes[:-1])]

@@ -7,12 +7,12 @@ is learnt too, and counts as noise. The same people gave both, so their sampling
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from hybriddp.arrays import FloatArray, IntArray
 from hybriddp.blender.evidence.sources import CentralCounts
-from hybriddp.blender.weighted.events import WeightedListDraw
 
 # Records whose weight is so many standard deviations of all noise teach how far ratios differ.
 _CLEAR = 8.0
@@ -29,51 +29,89 @@ class Ratio:
     """How weights become shares: divided by `value`; records differ from it by `deviation`."""
 
     value: float
-    deviation: float
+    deviation: float | FloatArray  # of all records, or each record's own
 
 
-def ratio_of(event: WeightedListDraw, noisy_weights: IntArray, noisy_shares: IntArray) -> Ratio:
+class Noise(Protocol):
+    """What weights and shares were drawn with: a WeightedListDraw, or a week of a season."""
+
+    @property
+    def weight_units(self) -> int:
+        """Units of a weight of one."""
+
+    @property
+    def weight_scale(self) -> float:
+        """Of the noise on a sum of weights, in units."""
+
+    @property
+    def share_units(self) -> int:
+        """Units of a share of one."""
+
+    @property
+    def share_scale(self) -> float:
+        """Of the noise on a sum of shares, in units."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Noisy weights and noisy shares of the same records, in people, and the variances of noise."""
+
+    weights: FloatArray
+    shares: FloatArray
+    of_weights: float | FloatArray
+    of_shares: float | FloatArray
+
+    @classmethod
+    def of(
+        cls, noise: Noise, noisy_weights: IntArray | FloatArray, noisy_shares: IntArray
+    ) -> "Given":
+        """Read both from their units.
+
+        Privacy claim: none; post-processing of a WeightedListDraw or a SeasonWeek.
+        """
+        return cls(
+            noisy_weights / noise.weight_units,
+            noisy_shares / noise.share_units,
+            (noise.weight_scale / noise.weight_units) ** 2,
+            (noise.share_scale / noise.share_units) ** 2,
+        )
+
+
+def ratio_of(given: Given) -> Ratio:
     """Learn the ratio from the heavier half of what was named, which is hardly selected by noise.
 
-    Privacy claim: none; post-processing of a WeightedListDraw.
+    Privacy claim: none; post-processing of a WeightedListDraw or of SeasonWeeks.
     """
-    if len(noisy_weights) == 0:
+    weights, shares = given.weights, given.shares
+    if len(weights) == 0:
         return Ratio(1.0, _USUAL_DEVIATION)
-    weights, shares = noisy_weights / event.weight_units, noisy_shares / event.share_units
-    of_weights, of_shares = _noise_of(event)
+    of_weights, of_shares = (
+        np.broadcast_to(variance, weights.shape) for variance in (given.of_weights, given.of_shares)
+    )
     heavy = weights >= np.median(weights)
-    error = float(np.sqrt(of_shares * heavy.sum()))
+    error = float(np.sqrt(of_shares[heavy].mean() * heavy.sum()))
     value = float(weights[heavy].sum() / max(shares[heavy].sum(), error))
     scaled, of_scaled = weights / value, of_weights / value**2
     is_clear = scaled > _CLEAR * np.sqrt(of_scaled + of_shares)
-    squares = (shares - scaled)[is_clear] ** 2 - of_scaled - of_shares
+    squares = ((shares - scaled) ** 2 - of_scaled - of_shares)[is_clear]
     excess = max(float((squares / scaled[is_clear] ** 2).sum()), 0.0)
     expected = _PSEUDO_RECORDS * _USUAL_DEVIATION**2
     return Ratio(value, float(np.sqrt((excess + expected) / (is_clear.sum() + _PSEUDO_RECORDS))))
 
 
-def records_of(
-    event: WeightedListDraw,
-    noisy_weights: IntArray,
-    noisy_shares: IntArray,
-    ratio: Ratio,
-    spread_of_shares: float,
-    n_people: int,
-) -> CentralCounts:
+def records_of(given: Given, ratio: Ratio, spread_of_shares: float, n_people: int) -> CentralCounts:
     """Return what both draws say of each record, as one source.
 
     Args:
-        noisy_weights: Of the records, in the event's units.
-        noisy_shares: Of the same records.
+        given: Weights and shares of the records.
         ratio: How weights become shares.
         spread_of_shares: The variance of a person's share of a record, as a part of p(1-p).
         n_people: Who gave both.
 
-    Privacy claim: none; post-processing of a WeightedListDraw.
+    Privacy claim: none; post-processing of a WeightedListDraw or a SeasonWeek.
     """
-    weights, shares = noisy_weights / event.weight_units, noisy_shares / event.share_units
-    of_weights, of_shares = _noise_of(event)
-    scaled, of_scaled = weights / ratio.value, of_weights / ratio.value**2
+    shares, of_shares = given.shares, given.of_shares
+    scaled, of_scaled = given.weights / ratio.value, given.of_weights / ratio.value**2
     part, values = _blended(scaled, shares, of_scaled, of_shares, ratio.deviation)
     # A person who gives d records 1/sqrt(d) each adds p to the variance of their weights.
     spread = (part / ratio.value + (1 - part) * np.sqrt(spread_of_shares)) ** 2
@@ -87,29 +125,26 @@ def records_of(
     )
 
 
-def spread_of(event: WeightedListDraw, concentration: int, total: int) -> float:
+def spread_of(share_scale: float, concentration: float, total: float) -> float:
     """Return the variance of a person's share of a record, as a part of p(1-p).
 
     The sum of squared shares over the sum of shares of all records that were named; one standard
     error is added, since too small a spread would promise too narrow intervals.
 
-    Privacy claim: none; post-processing of a WeightedListDraw.
+    Privacy claim: none; post-processing of a WeightedListDraw or of SeasonWeeks.
     """
-    if total <= event.share_scale:
+    if total <= share_scale:
         return 1.0
-    squares = 4 * (concentration + event.share_scale)
+    squares = 4 * (concentration + share_scale)
     return float(np.clip(squares / total, _LEAST_SPREAD, 1.0))
 
 
-def _noise_of(event: WeightedListDraw) -> tuple[float, float]:
-    """Return the variances of noise on a weight and on a share, in people."""
-    return (event.weight_scale / event.weight_units) ** 2, (
-        event.share_scale / event.share_units
-    ) ** 2
-
-
 def _blended(
-    scaled: FloatArray, shares: FloatArray, of_scaled: float, of_shares: float, deviation: float
+    scaled: FloatArray,
+    shares: FloatArray,
+    of_scaled: float | FloatArray,
+    of_shares: float | FloatArray,
+    deviation: float | FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     """Return the part of the weights in the blend with the least noise, and the blend."""
     values = shares

@@ -8,7 +8,7 @@ from hybriddp.blender.evidence.posterior import posterior, power_law
 from hybriddp.blender.evidence.sources import CentralCounts
 from hybriddp.blender.weighted.events import WeightedListDraw
 from hybriddp.blender.weighted.mechanism import WeightedListMechanism
-from hybriddp.blender.weighted.records import ratio_of, records_of, spread_of
+from hybriddp.blender.weighted.records import Given, ratio_of, records_of, spread_of
 from hybriddp.params import Budget
 from tests.stats import ALPHA
 
@@ -33,9 +33,9 @@ def drawn(
 def known_of(
     event: WeightedListDraw, weights: np.ndarray, shares: np.ndarray, concentration: int
 ) -> CentralCounts:
-    ratio = ratio_of(event, weights, shares)
-    spread = spread_of(event, concentration, int(shares.sum()))
-    return records_of(event, weights, shares, ratio, spread, N_PEOPLE)
+    given = Given.of(event, weights, shares)
+    spread = spread_of(event.share_scale, concentration, int(shares.sum()))
+    return records_of(given, ratio_of(given), spread, N_PEOPLE)
 
 
 def test_heavy_records_are_what_was_measured(same_rng):
@@ -71,8 +71,8 @@ def test_ratios_that_differ_are_learnt(same_rng):
     shares = np.geomspace(0.001, 0.02, 60)
     ratios = np.where(np.arange(60) % 2 == 0, 1.3, 0.7)
     alike, differing = (drawn(EVENT, shares, same_rng, ratios=r) for r in (1.0, ratios))
-    assert ratio_of(EVENT, *alike[:2]).deviation < 0.12
-    assert 0.2 < ratio_of(EVENT, *differing[:2]).deviation < 0.4
+    assert ratio_of(Given.of(EVENT, *alike[:2])).deviation < 0.12
+    assert 0.2 < ratio_of(Given.of(EVENT, *differing[:2])).deviation < 0.4
     known = known_of(EVENT, *differing)
     assert np.abs(known.values / shares - 1).mean() < 0.15
     # Frequent records are those that were measured; rare ones lean on weights, and say so.
@@ -83,10 +83,10 @@ def test_ratios_that_differ_are_learnt(same_rng):
 def test_nothing_listed_is_nothing_known():
     nothing = np.zeros(0, dtype=np.int64)
     assert len(known_of(EVENT, nothing, nothing, 5).values) == 0
-    assert spread_of(EVENT, 0, 0) == 1.0
+    assert spread_of(EVENT.share_scale, 0, 0) == 1.0
 
 
 def test_concentrated_people_are_less_certain():
     """All shares of a record from a few people, or a little from many."""
-    assert spread_of(EVENT, 250_000, 1_000_000) == 1.0
-    assert spread_of(EVENT, 50_000, 1_000_000) == pytest.approx(0.35, abs=0.05)
+    assert spread_of(EVENT.share_scale, 250_000, 1_000_000) == 1.0
+    assert spread_of(EVENT.share_scale, 50_000, 1_000_000) == pytest.approx(0.35, abs=0.05)

@@ -1,0 +1,160 @@
+"""What each week says of the records that are known now, as sources, and what they all share."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hybriddp.arrays import BoolArray, FloatArray, IntArray
+from hybriddp.blender.clients import client_mechanism, client_source
+from hybriddp.blender.evidence.posterior import tail_exponent
+from hybriddp.blender.evidence.sources import CentralCounts
+from hybriddp.blender.weighted.records import Given, Ratio, ratio_of, records_of, spread_of
+from hybriddp.params import BlenderParams
+from hybriddp.series.estimation.walk import Moment
+from hybriddp.series.estimation.weeks import ReadWeek, places_of
+from hybriddp.series.measured import SeasonMeasured, WeekMeasured
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """What all records and weeks have in common."""
+
+    ratio: Ratio
+    spread: float  # the variance of a person's share of a record, as a part of p(1-p)
+    exponent: float  # of the power law of records
+    threshold: float  # the share that a record needs to be named by now
+    is_first: BoolArray  # of records: whether a test named it; else it was known before
+
+
+def learn_common(draws: SeasonMeasured, weeks: Sequence[ReadWeek]) -> Common:
+    """Learn it from all weeks so far.
+
+    Privacy claim: none; post-processing of SeasonWeeks.
+    """
+    given, is_first = _means_of_weeks(draws, weeks)
+    ratio = ratio_of(given)
+    precisions = np.array([1 / week.noise.share_scale**2 for week in weeks])
+    precisions /= precisions.sum()
+    concentration, total = (
+        float(precisions @ np.array(numbers, dtype=np.float64))
+        for numbers in (
+            [week.week.measured[-1] for week in weeks],
+            [week.shares.sum() for week in weeks],
+        )
+    )
+    scales = np.array([week.noise.share_scale for week in weeks])
+    spread = spread_of(float(np.sqrt((precisions**2) @ scales**2)), concentration, total)
+    threshold = _least_mean_named(draws)
+    above = given.weights[given.weights >= threshold]
+    return Common(
+        ratio,
+        spread,
+        tail_exponent(above, threshold),
+        threshold / (ratio.value * draws.now.n_people),
+        is_first,
+    )
+
+
+def _least_mean_named(draws: SeasonMeasured) -> float:
+    """Return the least mean weight that any test so far let pass, in people's weights."""
+    season, now = draws.season, draws.now.week
+    means = [
+        window.threshold / (sum(window.coefficients) * season.weight_units)
+        for track in season.tracks
+        for window in track.windows
+        if window.last <= now
+    ]
+    return min(means, default=1.0)
+
+
+def _means_of_weeks(draws: SeasonMeasured, weeks: Sequence[ReadWeek]) -> tuple[Given, BoolArray]:
+    """Return each record's weights and shares, both averaged over the weeks that have both."""
+    n_records = draws.now.known.n_records
+    total, weights, shares, of_weights, of_shares = np.zeros((5, n_records))
+    is_first = np.zeros(n_records, dtype=np.bool_)
+    for week in weeks:
+        given, has_weight = week.given()
+        is_known = week.places >= 0
+        is_first[week.places[is_known & week.week.is_new]] = True
+        rows = np.flatnonzero(is_known & has_weight)
+        at, counts = week.places[rows], 1 / float(np.mean(given.of_weights))
+        total[at] += counts
+        weights[at] += counts * given.weights[rows]
+        shares[at] += counts * given.shares[rows]
+        of_weights[at] += counts**2 * given.of_weights
+        of_shares[at] += counts**2 * given.of_shares
+        if not has_weight.all() and week is weeks[-1]:
+            # Of what was named just now there is nothing better than its sums.
+            rows = np.flatnonzero(is_known & ~has_weight)
+            at = week.places[rows]
+            mean = week.means[-1]
+            total[at], weights[at] = 1, mean.values[np.isin(np.flatnonzero(~has_weight), rows)]
+            shares[at], of_weights[at] = given.shares[rows], mean.noise
+            of_shares[at] = given.of_shares
+    total = np.maximum(total, 1e-300)
+    return (
+        Given(weights / total, shares / total, of_weights / total**2, of_shares / total**2),
+        is_first,
+    )
+
+
+def optin_moments(
+    weeks: Sequence[ReadWeek], common: Common, deviations: FloatArray
+) -> list[Moment]:
+    """Return what everybody who opted in said of records, week by week.
+
+    `deviations` is how far each record's ratio may be from the common one, as noise of a week.
+
+    Privacy claim: none; post-processing of SeasonWeeks.
+    """
+    return [moment for week in weeks for moment in _moments_of(week, common, deviations)]
+
+
+def _moments_of(week: ReadWeek, common: Common, deviations: FloatArray) -> list[Moment]:
+    n_people, time = week.week.n_people, float(week.week.week)
+    given, has_weight = week.given()
+    own = np.where(week.places >= 0, deviations[week.places], 0)
+    found = []
+    for mean in week.means:
+        if mean.age > 0:
+            source = CentralCounts(
+                mean.values / (common.ratio.value * n_people),
+                n_people,
+                mean.noise / common.ratio.value**2,
+                min(mean.part / common.ratio.value**2, 1.0),
+                deviation=own[week.week.is_new],
+            )
+            found.append(_moment(week, np.flatnonzero(week.week.is_new), time - mean.age, source))
+    both = records_of(given, Ratio(common.ratio.value, own), common.spread, n_people)
+    shares = CentralCounts(given.shares / n_people, n_people, given.of_shares, common.spread)
+    for rows, source in ((has_weight, both), (~has_weight, shares)):
+        numbers = np.flatnonzero(rows)
+        found.append(_moment(week, numbers, time, source.at(numbers)))
+    return [moment for moment in found if len(moment.records)]
+
+
+def _moment(week: ReadWeek, rows: IntArray, time: float, source: CentralCounts) -> Moment:
+    """Return what a source says of rows of a week's records, without those that are gone."""
+    is_known = week.places[rows] >= 0
+    kept = np.flatnonzero(is_known)
+    at = week.places[rows[kept]]
+    return Moment(at, time, source.at(kept))
+
+
+def client_moments(
+    params: BlenderParams, draws: SeasonMeasured, weeks: Sequence[WeekMeasured]
+) -> list[Moment]:
+    """Return what clients said of records in these weeks.
+
+    Privacy claim: none; post-processing of client reports.
+    """
+    found = []
+    for week in weeks:
+        if week.listed is not None and week.reports is not None and week.listed.n_records:
+            source = client_source(client_mechanism(week.listed, params), week.reports)
+            places = places_of(week.listed, draws.now.known)
+            kept = np.flatnonzero(places >= 0)
+            of_records = source.at(week.listed.record_cells[kept])
+            found.append(Moment(places[kept], float(week.week), of_records))
+    return found
