@@ -23,8 +23,6 @@ _HALVED_IN = 8
 # In the middle of the year so many of the head's queries, from this rank on in such steps, change
 # places with rare ones.
 _N_SWAPPED, _FIRST_SWAPPED, _SWAPPED_EACH, _RARE_RANK = 10, 4, 4, 1_000
-# What is too rare to be listed is drawn from so many queries: a week sees each a few times.
-N_RARE = 1 << 14
 # Probabilities as counts of so many.
 SCALE = 10**12
 
@@ -45,7 +43,8 @@ class WeekLaw:
 
     query_ids: IntArray  # ascending, then url_ids
     url_ids: IntArray
-    probabilities: FloatArray  # the rest to one is that of rare records, all alike
+    probabilities: FloatArray
+    n_rare: int  # rare records, all alike, which have the rest to one
 
     @cached_property
     def counts(self) -> RecordCounts:
@@ -64,7 +63,7 @@ class WeekLaw:
         """
         drawn = np.searchsorted(self._cdf, rng.random(n), side="right")
         is_rare = drawn == len(self._cdf)
-        rare = int(self.query_ids[-1]) + 1 + rng.integers(0, N_RARE, int(is_rare.sum()))
+        rare = int(self.query_ids[-1]) + 1 + rng.integers(0, self.n_rare, int(is_rare.sum()))
         query_ids, url_ids = (np.append(ids, 0)[drawn] for ids in (self.query_ids, self.url_ids))
         query_ids[is_rare] = rare
         return query_ids, url_ids
@@ -99,8 +98,11 @@ class Year:
     n_weeks: int
 
     @classmethod
-    def of(cls, law: Population, change: str, n_weeks: int) -> "Year":
+    def of(cls, law: Population, change: str, n_weeks: int, n_rare: int) -> "Year":
         """Return a year that begins with this law; with bursts, they are still to come.
+
+        What is too rare to be listed is drawn from `n_rare` queries. As many as opted in are
+        enough: each is given once or twice a week, which names none, and a season carries few.
 
         Privacy claim: none; synthetic data.
         """
@@ -122,7 +124,8 @@ class Year:
                 for number, query_id in enumerate(_swapped())
             )
         rare = 1 - float(law.record_cdf[n - 1])
-        return cls(change, WeekLaw(queries, urls, p), rare, newcomers, n_weeks)
+        first = WeekLaw(queries, urls, p, n_rare)
+        return cls(change, first, rare, newcomers, n_weeks)
 
     def laws(self, *, rng: np.random.Generator) -> Iterator[WeekLaw]:
         """Yield the law of each week, from 1.
@@ -140,7 +143,8 @@ class Year:
                     now[queries == burst.query_id] *= _part_of(burst, week)
             if self.change == SWAP and week > self.n_weeks // 2:
                 now = _exchanged(queries, p)
-            yield WeekLaw(queries, self.first.url_ids, now / (now.sum() + self.rare))
+            now /= now.sum() + self.rare
+            yield WeekLaw(queries, self.first.url_ids, now, self.first.n_rare)
 
 
 def _bursts(first_id: int, n_weeks: int) -> tuple[Newcomer, ...]:

@@ -23,7 +23,7 @@ def run_series(study: str, setting: SeriesSetting, seed: int, law: Population) -
     parts = setting.change, setting.n_people, setting.records_per_user, setting.optin, seed
     people_rng = study_rng(derived_seed("people of a year", *parts))
     people = People.draw(setting.n_people, setting.optin, setting.records_per_user, rng=people_rng)
-    year = Year.of(law, setting.change, setting.n_weeks)
+    year = Year.of(law, setting.change, setting.n_weeks, people.n_optin)
     rows, laws = [], []
     first_listed: dict[int, int] = {}
 

@@ -70,9 +70,6 @@ MEASURES = {
     "frequent_newcomers_listed": Measure(
         "newcomers of the top 10 that are listed (share)", "top 10 listed", True, form=".2f"
     ),
-    "false_changes": Measure(
-        "changes that are said and did not happen\n(a week)", "false changes", form=".2f"
-    ),
     # ZEALOUS
     "n_distinct": Measure("published items (count)", "published", True, form=",.1f"),
     "total_thousands": Measure("sum of published counts (thousands)", "total / 1000", form=",.1f"),

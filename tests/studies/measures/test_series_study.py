@@ -42,7 +42,7 @@ def rows_of(law, **changes):
 
 
 def laws_of(law, change, n_weeks=20):
-    return list(Year.of(law, change, n_weeks).laws(rng=study_rng(2)))
+    return list(Year.of(law, change, n_weeks, 60_000).laws(rng=study_rng(2)))
 
 
 def test_remembering_lists_more_than_forgetting_and_hears_of_newcomers(law):
@@ -79,7 +79,7 @@ def test_slow_change_moves_every_record_by_the_stated_step(law):
 
 
 def test_bursts_come_in_their_week_as_frequent_as_their_rank(law):
-    year = Year.of(law, BURSTS, 20)
+    year = Year.of(law, BURSTS, 20, 60_000)
     laws = laws_of(law, BURSTS)
     assert {burst.rank for burst in year.newcomers} == set(BURST_RANKS)
     for burst in year.newcomers:
@@ -92,7 +92,7 @@ def test_bursts_come_in_their_week_as_frequent_as_their_rank(law):
 
 
 def test_a_swap_exchanges_queries_and_leaves_the_rest(law):
-    year, laws = Year.of(law, SWAP, 20), laws_of(law, SWAP)
+    year, laws = Year.of(law, SWAP, 20, 60_000), laws_of(law, SWAP)
     before, after = (np.bincount(laws[w].query_ids, laws[w].probabilities) for w in (9, 10))
     rare = [newcomer.query_id for newcomer in year.newcomers]
     head = [newcomer.rank - 1 for newcomer in year.newcomers]
