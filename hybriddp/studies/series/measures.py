@@ -73,26 +73,24 @@ def _l1_of_top(head: HeadList, queries: Shown, law: WeekLaw) -> float:
 
 
 def year_row(
-    newcomers: Sequence[Newcomer], first_listed: Mapping[int, int], n_weeks: int
-) -> Row | None:
-    """Say how long newcomers wait until they are listed; if never, as long as the year goes on.
+    last: Row, newcomers: Sequence[Newcomer], first_listed: Mapping[int, int], n_weeks: int
+) -> Row:
+    """Add to the last week's row how long newcomers waited until they were listed.
+
+    One that is listed in its first week waited for one; one that never is, until after the year.
 
     Privacy claim: none; synthetic data.
     """
-    if not newcomers:
-        return None
-    waits = {
-        newcomer: max(first_listed.get(newcomer.query_id, n_weeks + 1), newcomer.week)
-        - (newcomer.week - 1)
-        for newcomer in newcomers
-    }
-    row: Row = {"part": "year"}
+    row: Row = {**last, "part": "year"}
     for name, some in (
         ("", newcomers),
         ("frequent_", [newcomer for newcomer in newcomers if newcomer.rank <= N_FREQUENT]),
     ):
+        waits = [
+            max(first_listed.get(newcomer.query_id, n_weeks + 1), newcomer.week) - newcomer.week + 1
+            for newcomer in some
+        ]
         is_listed = [newcomer.query_id in first_listed for newcomer in some]
         row[f"{name}newcomers_listed"] = float(np.mean(is_listed)) if some else None
-        weeks = [waits[newcomer] for newcomer in some]
-        row[f"{name}newcomer_weeks"] = float(np.mean(weeks)) if some else None
+        row[f"{name}newcomer_weeks"] = float(np.mean(waits)) if some else None
     return row

@@ -24,7 +24,8 @@ def run_series(study: str, setting: SeriesSetting, seed: int, law: Population) -
     people_rng = study_rng(derived_seed("people of a year", *parts))
     people = People.draw(setting.n_people, setting.optin, setting.records_per_user, rng=people_rng)
     year = Year.of(law, setting.change, setting.n_weeks, people.n_optin)
-    rows, laws = [], []
+    rows: list[Row] = []
+    laws: list[WeekLaw] = []
     first_listed: dict[int, int] = {}
 
     def weeks() -> Iterator[tuple[WeekLaw, Searches]]:
@@ -38,8 +39,7 @@ def run_series(study: str, setting: SeriesSetting, seed: int, law: Population) -
             first_listed.setdefault(query_id, week)
         if week in MEASURED:
             rows.append(week_row(week, published, laws[week - 1]))
-    of_year = year_row(year.newcomers, first_listed, setting.n_weeks)
-    return rows if of_year is None else [*rows, of_year]
+    return [*rows, year_row(rows[-1], year.newcomers, first_listed, setting.n_weeks)]
 
 
 def _publish(

@@ -18,7 +18,6 @@ _LABELS = {
     SERIES: "series: everybody every week",
 }
 _SERIES = tuple(Series(method, label=_LABELS[method]) for method in METHODS)
-_LAST = tuple(Series(method, "52", _LABELS[method]) for method in METHODS)
 _YEAR = tuple(Series(method, "year", _LABELS[method]) for method in METHODS)
 _TITLES = {
     STEADY: "nothing changes",
@@ -71,8 +70,8 @@ SERIES_STUDY = Study(
                  parts_label="week")
             for name, title, measure in _OVER_WEEKS
         ),
-        Plot("epsilon", "Queries listed in week 52", "n_queries", _names(_EPSILONS), _LAST),
-        Plot("size", "Queries listed in week 52", "n_queries", _names(_SIZES), _LAST),
+        Plot("epsilon", "Queries listed in the last week", "n_queries", _names(_EPSILONS), _YEAR),
+        Plot("size", "Queries listed in the last week", "n_queries", _names(_SIZES), _YEAR),
         Plot("newcomers-epsilon", "Weeks until newcomers of the top 10 are listed",
              "frequent_newcomer_weeks", (f"{BURSTS}-epsilon",), _YEAR),
         Plot("newcomers-size", "Weeks until newcomers of the top 10 are listed",

@@ -168,6 +168,7 @@ QUANTITIES = {
     "part": "query (rank in the population)",
     "records_per_user": "records of a person (median)",
     "n_users": "people (count)",
+    "week": "week of the year",
     "change": "how searches change",
     "population": "population",
     "plant": "what was planted",

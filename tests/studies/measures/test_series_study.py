@@ -123,15 +123,16 @@ def test_people_have_two_records_on_average_and_take_turns(law):
 
 def test_newcomers_that_are_never_listed_wait_for_the_rest_of_the_year():
     newcomers = [Newcomer(7, 5, 5, True), Newcomer(8, 5, 40, True), Newcomer(9, 5, 5, True)]
-    row = year_row(newcomers, {7: 6, 9: 1}, 10)
+    row = year_row({"part": "10", "n_queries": 3.0}, newcomers, {7: 6, 9: 1}, 10)
     assert row == {
         "part": "year",
+        "n_queries": 3.0,
         "newcomers_listed": 2 / 3,
         "newcomer_weeks": (2 + 7 + 1) / 3,
         "frequent_newcomers_listed": 1.0,
         "frequent_newcomer_weeks": 1.5,
     }
-    assert year_row([], {}, 10) is None
+    assert year_row({}, [], {}, 10)["newcomer_weeks"] is None
 
 
 def test_a_perfect_list_has_no_error(law):
