@@ -89,8 +89,9 @@ def ratio_of(given: Given) -> Ratio:
         np.broadcast_to(variance, weights.shape) for variance in (given.of_weights, given.of_shares)
     )
     heavy = weights >= np.median(weights)
-    error = float(np.sqrt(of_shares[heavy].mean() * heavy.sum()))
-    value = float(weights[heavy].sum() / max(shares[heavy].sum(), error))
+    exact = (of_shares.min() / of_shares)[heavy]  # all 1 in a single release
+    error = float(np.sqrt((exact**2 * of_shares[heavy]).sum()))
+    value = float((exact * weights[heavy]).sum() / max((exact * shares[heavy]).sum(), error))
     scaled, of_scaled = weights / value, of_weights / value**2
     is_clear = scaled > _CLEAR * np.sqrt(of_scaled + of_shares)
     squares = ((shares - scaled) ** 2 - of_scaled - of_shares)[is_clear]

@@ -17,7 +17,7 @@ from hybriddp.blender.evidence.sources import Source
 
 # Standard deviations of a week's step of log p that are tried, and what is expected of them before
 # any week: about .04, and a factor of e either way.
-STEPS = np.array([0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32])
+STEPS = np.array([0.0, 0.01, 0.014, 0.02, 0.028, 0.04, 0.057, 0.08, 0.113, 0.16, 0.32])
 _LOG_PRIOR_OF_STEPS = -(np.log(np.maximum(STEPS, 0.005) / 0.04) ** 2) / 2
 # Once in so many weeks a record jumps, by a factor of about e either way: bursts, and news.
 _JUMPS, _JUMP = 1 / 500, 1.0
@@ -75,11 +75,11 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """The log-likelihood of some records' points at one time."""
+    """The likelihood of some records' points at one time, the largest of each record being 1."""
 
     records: IntArray
     time: float
-    log_likelihood: FloatArray
+    likelihood: FloatArray
 
 
 def weigh(moments: Sequence[Moment], grid: Grid, centres: FloatArray) -> list[Weighed]:
@@ -92,8 +92,8 @@ def weigh(moments: Sequence[Moment], grid: Grid, centres: FloatArray) -> list[We
     for moment in moments:
         at = moment.records
         log_likelihood = moment.source.log_likelihood(points[at], centres[at])
-        log_likelihood = log_likelihood - log_likelihood.max(axis=1, keepdims=True)
-        found.append(Weighed(at, moment.time, log_likelihood))
+        likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
+        found.append(Weighed(at, moment.time, likelihood))
     return found
 
 
@@ -128,7 +128,7 @@ class Followed:
         at = moment.records
         gaps = moment.time - self.times[at]
         weights = self.passed(self.weights[at], at, np.nan_to_num(gaps))
-        weights = weights * np.exp(moment.log_likelihood)
+        weights = weights * moment.likelihood
         totals = weights.sum(axis=1, keepdims=True)
         self.weights[at], self.times[at] = weights / totals, moment.time
         self.log_evidence += float(np.log(totals).sum())
@@ -154,12 +154,17 @@ def learn_steps(grid: Grid, start: FloatArray, moments: Sequence[Weighed]) -> Fl
 
     Privacy claim: none; post-processing of what weeks published.
     """
-    log_weights = _LOG_PRIOR_OF_STEPS.copy()
-    for number, step in enumerate(STEPS):
-        followed = Followed(grid, start, step)
-        for moment in moments:
-            followed.see(moment)
-        log_weights[number] += followed.log_evidence
+    log_weights = np.full(len(STEPS), -np.inf)
+    usual = int(_LOG_PRIOR_OF_STEPS.argmax())
+    # Either way from the usual one until it only gets worse.
+    for numbers in (range(usual, -1, -1), range(usual + 1, len(STEPS))):
+        for number in numbers:
+            followed = Followed(grid, start, STEPS[number])
+            for moment in moments:
+                followed.see(moment)
+            log_weights[number] = _LOG_PRIOR_OF_STEPS[number] + followed.log_evidence
+            if log_weights[number] < log_weights.max() + 2 * np.log(_LEAST_WEIGHT):
+                break
     weights = np.exp(log_weights - log_weights.max())
     weights[weights < _LEAST_WEIGHT * weights.sum()] = 0
     likely: FloatArray = weights / weights.sum()

@@ -1,0 +1,165 @@
+"""What changed since the list before: what entered and left, and what surely rose or fell.
+
+A record's probabilities of both weeks are known together, from all weeks until now, on its grid. A
+query's are the sums of those of its records that were known in both weeks; its ratio is taken to be
+lognormal with their first two moments, and its other urls, of which little is known, to have
+changed alike.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from hybriddp.arrays import BoolArray, FloatArray, IntArray
+from hybriddp.blender.estimation.high_utility import query_estimate
+from hybriddp.blender.estimation.intervals import STANDARD_ERRORS
+from hybriddp.blender.headlist import HeadList
+from hybriddp.params import BlenderParams
+from hybriddp.series.estimation.evidence import SeasonEvidence
+from hybriddp.series.estimation.walk import POINTS, STEPS, Followed
+from hybriddp.series.estimation.weeks import places_of
+from hybriddp.series.measured import SeasonMeasured, WeekMeasured
+
+ENTERED, LEFT, ROSE, FELL, UNCLEAR = KINDS = ("entered", "left", "rose", "fell", "unclear")
+# Of all that is said to have risen or fallen, so much may have done the opposite or nothing.
+FALSE_DISCOVERY_RATE = 0.05
+# Records whose joint grids are held at once.
+_AT_ONCE = 32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Changes:
+    """Every query that is listed now or was then, in the order of ids.
+
+    `before` is what all weeks until now say of then, which may differ from what was published then.
+    Numbers are nan where nothing is known, as of a query that was named since.
+    """
+
+    since: int  # the week of the list before
+    query_ids: IntArray
+    kinds: npt.NDArray[np.str_]
+    now: FloatArray
+    before: FloatArray
+    ratio_low: FloatArray  # of the 95 % interval of now/before
+    ratio_high: FloatArray
+
+
+def find_changes(
+    params: BlenderParams, draws: SeasonMeasured, evidence: SeasonEvidence | None = None
+) -> Changes | None:
+    """Compare the list of now with the one before; None if there is none.
+
+    Whoever has the evidence of these weeks already may pass it, and saves half of the time.
+
+    Privacy claim: none; post-processing of SeasonWeeks and of reports.
+    """
+    then = _listed_before(draws)
+    if then is None or then.listed is None or draws.now.listed is None:
+        return None
+    evidence, known = evidence or SeasonEvidence.of(params, draws), draws.now.known
+    listed, listed_then = draws.now.listed, then.listed
+    union = np.union1d(listed.query_ids, listed_then.query_ids)
+    union = union[np.isin(union, known.query_ids)]
+    now = _queries(evidence, known.keep(np.isin(known.query_ids, union)))
+    is_listed, was_listed = (np.isin(union, some.query_ids) for some in (listed, listed_then))
+    now[is_listed] = _queries(evidence, listed)  # as it is published
+    logs, errors = _log_ratios(evidence, then, union)
+    kinds = np.full(len(union), UNCLEAR, dtype=f"<U{max(map(len, KINDS))}")
+    is_sure = np.zeros(len(union), dtype=np.bool_)
+    both = np.flatnonzero(is_listed & was_listed & np.isfinite(logs))
+    is_sure[both] = discoveries(special.ndtr(-np.abs(logs[both]) / errors[both]))
+    kinds[is_sure] = np.where(logs[is_sure] > 0, ROSE, FELL)
+    kinds[is_listed & ~was_listed], kinds[was_listed & ~is_listed] = ENTERED, LEFT
+    margin = STANDARD_ERRORS * errors
+    return Changes(
+        then.week,
+        union,
+        kinds,
+        now,
+        now / np.exp(logs),
+        np.exp(logs - margin),
+        np.exp(logs + margin),
+    )
+
+
+def discoveries(error_probabilities: FloatArray) -> BoolArray:
+    """Return the most findings of which the expected part of errors is within the rate.
+
+    The chance that a direction is wrong, given all evidence, averaged over what is found
+    (Bayesian false discovery rate, of signs).
+
+    Privacy claim: none; post-processing of estimates.
+    """
+    order = np.argsort(error_probabilities, kind="stable")
+    means = np.cumsum(error_probabilities[order]) / np.arange(1, len(order) + 1)
+    is_found = np.zeros(len(order), dtype=np.bool_)
+    is_found[order[: int((means <= FALSE_DISCOVERY_RATE).sum())]] = True  # means grow
+    return is_found
+
+
+def _listed_before(draws: SeasonMeasured) -> WeekMeasured | None:
+    listed = [week for week in draws.weeks[:-1] if week.listed is not None]
+    return listed[-1] if listed else None
+
+
+def _queries(evidence: SeasonEvidence, head_list: HeadList) -> FloatArray:
+    return query_estimate(head_list, evidence.cells(head_list)).values[:-1]
+
+
+def _log_ratios(
+    evidence: SeasonEvidence, then: WeekMeasured, query_ids: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return log now/then of queries, and its standard error; nan where it is not known."""
+    known = evidence.draws.now.known
+    places = places_of(then.known, known)
+    records = np.sort(places[places >= 0])
+    query = known.query_ids[known.query_of_record[records]]
+    records, query = records[np.isin(query, query_ids)], query[np.isin(query, query_ids)]
+    moments = _joint_moments(evidence, then.week, records)
+    at = np.searchsorted(query_ids, query)
+    before, now, of_before, of_now, both = (
+        np.bincount(at, numbers, len(query_ids)).astype(np.float64) for numbers in moments
+    )
+    before[before == 0] = np.nan
+    squared = of_now / now**2 + of_before / before**2 - 2 * both / (now * before)
+    return np.log(now / before), np.sqrt(np.maximum(squared, 1e-12))
+
+
+def _joint_moments(evidence: SeasonEvidence, week: int, records: IntArray) -> FloatArray:
+    """Return means then and now, variances then and now, and covariances: shape (5, records)."""
+    raw = np.zeros((5, len(records)))
+    points = evidence.grid.points[records]
+    for weight, step in zip(evidence.likely, STEPS, strict=True):
+        if weight > 0:
+            followed = Followed(evidence.grid, evidence.start, step)
+            for moment in evidence.moments:
+                if moment.time <= week:
+                    followed.see(moment)
+            for first in range(0, len(records), _AT_ONCE):
+                some = slice(first, first + _AT_ONCE)
+                joint = _joint(evidence, followed, week, records[some])
+                then, now = points[some][:, :, None], points[some][:, None, :]
+                for number, value in enumerate((then, now, then**2, now**2, then * now)):
+                    raw[number, some] += weight * (joint * value).sum(axis=(1, 2))
+    then, now = raw[:2]
+    raw[2:] -= np.stack([then**2, now**2, then * now])
+    return raw
+
+
+def _joint(
+    evidence: SeasonEvidence, followed: Followed, week: int, records: IntArray
+) -> FloatArray:
+    """Return the weights of pairs of points, of a week and of now: (records, then, now)."""
+    joint = followed.weights[records][:, :, None] * np.eye(POINTS)
+    times = followed.times[records]
+    for moment in evidence.moments:
+        rows = np.flatnonzero(np.isin(records, moment.records))
+        if moment.time > week and len(rows):
+            at = np.searchsorted(moment.records, records[rows])
+            passed = followed.passed(joint[rows], records[rows], moment.time - times[rows])
+            passed = passed * moment.likelihood[at][:, None, :]
+            joint[rows] = passed / passed.sum(axis=(1, 2), keepdims=True)
+            times[rows] = moment.time
+    return joint
