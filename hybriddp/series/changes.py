@@ -122,7 +122,7 @@ def _log_ratios(
     before, now, of_before, of_now, both = (
         np.bincount(at, numbers, len(query_ids)).astype(np.float64) for numbers in moments
     )
-    before[before == 0] = np.nan
+    before[before == 0] = now[now == 0] = np.nan
     squared = of_now / now**2 + of_before / before**2 - 2 * both / (now * before)
     return np.log(now / before), np.sqrt(np.maximum(squared, 1e-12))
 

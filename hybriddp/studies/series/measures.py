@@ -8,6 +8,7 @@ import numpy as np
 from hybriddp.arrays import FloatArray
 from hybriddp.blender.headlist import HeadList
 from hybriddp.blender.metrics import evaluate
+from hybriddp.series.changes import FELL, ROSE, Changes
 from hybriddp.studies.blender.checks import covered
 from hybriddp.studies.series.laws import SCALE, Newcomer, WeekLaw
 
@@ -16,6 +17,8 @@ Row = dict[str, float | str | None]
 N_TOP = 50
 # Newcomers as frequent as the first queries are counted apart.
 N_FREQUENT = 10
+# A smaller part of a query's probability is no change but rounding.
+_NOTHING = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,18 +36,19 @@ class Published:
 
     head_list: HeadList
     show: Callable[[], tuple[Shown, Shown]]  # cells, and queries
+    changes: Callable[[], Changes | None] = lambda: None  # since the list before, if that is said
 
 
-def week_row(week: int, published: Published, law: WeekLaw) -> Row:
-    """Compare a week's list with its law.
+def week_row(published: Published, laws: Sequence[WeekLaw]) -> Row:
+    """Compare a week's list with its law, the last one of all laws until then.
 
     Privacy claim: none; synthetic data.
     """
-    head = published.head_list
+    head, law = published.head_list, laws[-1]
     records, queries = published.show()
     utility = evaluate(head, records.values, queries.values, law.counts, SCALE, N_TOP)
     row: Row = {
-        "part": str(week),
+        "part": str(len(laws)),
         "n_queries": float(head.n_queries),
         "n_records": float(head.n_records),
         "top_queries": float(np.isin(law.top_queries(N_TOP), head.query_ids).sum()),
@@ -59,7 +63,20 @@ def week_row(week: int, published: Published, law: WeekLaw) -> Row:
         of_queries = np.add.reduceat(truth, head.cell_starts)[:-1]
         row["coverage_records"] = covered(records.low[cells], records.high[cells], truth[cells])
         row["coverage_queries"] = covered(queries.low[:-1], queries.high[:-1], of_queries)
-    return row
+    return {**row, **_changes(published, laws)}
+
+
+def _changes(published: Published, laws: Sequence[WeekLaw]) -> Row:
+    """Return how many queries are said to have risen or fallen, and how many of them did not."""
+    changes = published.changes()
+    if changes is None:
+        return {"changes": None, "false_changes": None}
+    then, now = (np.bincount(law.query_ids, law.probabilities)[changes.query_ids]
+                 for law in (laws[changes.since - 1], laws[-1]))  # fmt: skip
+    rose, fell = changes.kinds == ROSE, changes.kinds == FELL
+    moved = now / then - 1
+    is_false = (rose & (moved < _NOTHING)) | (fell & (moved > -_NOTHING))
+    return {"changes": float((rose | fell).sum()), "false_changes": float(is_false.sum())}
 
 
 def _l1_of_top(head: HeadList, queries: Shown, law: WeekLaw) -> float:

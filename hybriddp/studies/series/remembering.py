@@ -1,6 +1,7 @@
 """A season that remembers: everybody who opted in every week, with one budget for the year."""
 
 from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from hybriddp.blender.estimation.levels import Levels
 from hybriddp.blender.weighted.searches import Searches
 from hybriddp.params import BlenderParams
 from hybriddp.series import strategy
+from hybriddp.series.changes import find_changes
 from hybriddp.series.design import SeasonDesign
 from hybriddp.series.estimation.evidence import SeasonEvidence
 from hybriddp.series.measured import SeasonMeasured, WeekMeasured
@@ -52,14 +54,18 @@ def _published(params: BlenderParams, draws: SeasonMeasured) -> Published:
     head_list = draws.now.listed
     assert head_list is not None
 
+    @cache
+    def evidence() -> SeasonEvidence:
+        return SeasonEvidence.of(params, draws)
+
     def show() -> tuple[Shown, Shown]:
         # As strategy.blend does; what single groups say is not looked at.
-        cells = SeasonEvidence.of(params, draws).cells(head_list)
+        cells = evidence().cells(head_list)
         blended = Levels(cells, query_estimate(head_list, cells))
         bounded = strategy.bound(blended, strategy.project(head_list, blended))
         return _shown(bounded.records), _shown(bounded.queries)
 
-    return Published(head_list, show)
+    return Published(head_list, show, lambda: find_changes(params, draws, evidence()))
 
 
 def _shown(estimate: IntervalEstimate) -> Shown:

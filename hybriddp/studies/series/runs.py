@@ -38,7 +38,7 @@ def run_series(study: str, setting: SeriesSetting, seed: int, law: Population) -
         for query_id in published.head_list.query_ids.tolist():
             first_listed.setdefault(query_id, week)
         if week in MEASURED:
-            rows.append(week_row(week, published, laws[week - 1]))
+            rows.append(week_row(published, laws[:week]))
     return [*rows, year_row(rows[-1], year.newcomers, first_listed, setting.n_weeks)]
 
 

@@ -70,6 +70,10 @@ MEASURES = {
     "frequent_newcomers_listed": Measure(
         "newcomers of the top 10 that are listed (share)", "top 10 listed", True, form=".2f"
     ),
+    "changes": Measure(
+        "queries said to have risen or fallen\nsince the week before", "changes", form=".2f"
+    ),
+    "false_changes": Measure("of these, queries that did not", "false changes", form=".2f"),
     # ZEALOUS
     "n_distinct": Measure("published items (count)", "published", True, form=",.1f"),
     "total_thousands": Measure("sum of published counts (thousands)", "total / 1000", form=",.1f"),

@@ -142,7 +142,7 @@ def test_a_perfect_list_has_no_error(law):
     cells = week.of_cells(head)
     queries = np.add.reduceat(cells, head.cell_starts)
     shown = Shown(cells, cells, cells), Shown(queries, queries, queries)
-    row = week_row(1, Published(head, lambda: shown), week)
+    row = week_row(Published(head, lambda: shown), [week])
     assert row["ndcg_queries"] == pytest.approx(1)
     assert row["l1_records"] == pytest.approx(0, abs=1e-9)
     assert row["l1_top_queries"] == pytest.approx(0, abs=1e-9)
