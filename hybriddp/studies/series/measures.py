@@ -74,8 +74,8 @@ def _changes(published: Published, laws: Sequence[WeekLaw]) -> Row:
     then, now = (np.bincount(law.query_ids, law.probabilities)[changes.query_ids]
                  for law in (laws[changes.since - 1], laws[-1]))  # fmt: skip
     rose, fell = changes.kinds == ROSE, changes.kinds == FELL
-    moved = now / then - 1
-    is_false = (rose & (moved < _NOTHING)) | (fell & (moved > -_NOTHING))
+    moved, nothing = now - then, _NOTHING * np.maximum(now, then)
+    is_false = (rose & (moved < nothing)) | (fell & (moved > -nothing))
     return {"changes": float((rose | fell).sum()), "false_changes": float(is_false.sum())}
 
 
