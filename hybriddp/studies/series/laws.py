@@ -76,6 +76,16 @@ class WeekLaw:
         of_queries = np.bincount(self.query_ids, self.probabilities)
         return np.argsort(-of_queries, kind="stable")[:n]
 
+    def of_queries(self, query_ids: IntArray) -> FloatArray:
+        """Return the probabilities of some queries, rare ones among them.
+
+        Privacy claim: none; synthetic data.
+        """
+        each = (1 - float(self.probabilities.sum())) / self.n_rare
+        known = np.append(np.bincount(self.query_ids, self.probabilities), each)
+        of_some: FloatArray = known[np.minimum(query_ids, len(known) - 1)]
+        return of_some
+
     def of_cells(self, head_list: HeadList) -> FloatArray:
         """Return the probability of every cell of a list.
 
@@ -83,6 +93,8 @@ class WeekLaw:
         """
         cells = head_list.cells_of(self.query_ids, self.url_ids)
         mass = np.bincount(cells, self.probabilities, head_list.n_cells).astype(np.float64)
+        is_rare = head_list.query_ids > self.query_ids[-1]
+        mass[head_list.cell_starts[:-1][is_rare]] = self.of_queries(head_list.query_ids[is_rare])
         mass[-1] += 1 - mass.sum()
         return mass
 

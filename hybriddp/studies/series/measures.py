@@ -71,8 +71,7 @@ def _changes(published: Published, laws: Sequence[WeekLaw]) -> Row:
     changes = published.changes()
     if changes is None:
         return {"changes": None, "false_changes": None}
-    then, now = (np.bincount(law.query_ids, law.probabilities)[changes.query_ids]
-                 for law in (laws[changes.since - 1], laws[-1]))  # fmt: skip
+    then, now = (law.of_queries(changes.query_ids) for law in (laws[changes.since - 1], laws[-1]))
     rose, fell = changes.kinds == ROSE, changes.kinds == FELL
     moved, nothing = now - then, _NOTHING * np.maximum(now, then)
     is_false = (rose & (moved < nothing)) | (fell & (moved > -nothing))
@@ -81,12 +80,10 @@ def _changes(published: Published, laws: Sequence[WeekLaw]) -> Row:
 
 def _l1_of_top(head: HeadList, queries: Shown, law: WeekLaw) -> float:
     """Return the L1 error of queries over the true top and the list; what is missing is 0."""
-    truth = np.bincount(law.query_ids, law.probabilities)
-    shown = np.zeros(max(len(truth), int(head.query_ids.max(initial=0)) + 1))
-    shown[head.query_ids] = queries.values[:-1]
-    truth = np.pad(truth, (0, len(shown) - len(truth)))
     asked = np.union1d(law.top_queries(N_TOP), head.query_ids)
-    return float(np.abs(shown - truth)[asked].sum())
+    shown = np.zeros(len(asked))
+    shown[np.searchsorted(asked, head.query_ids)] = queries.values[:-1]
+    return float(np.abs(shown - law.of_queries(asked)).sum())
 
 
 def year_row(

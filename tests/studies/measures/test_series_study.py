@@ -150,6 +150,16 @@ def test_a_perfect_list_has_no_error(law):
     assert row["coverage_records"] == row["coverage_queries"] == 1
 
 
+def test_rare_records_are_as_likely_as_they_are_drawn(law):
+    week = laws_of(law, STEADY, 1)[0]
+    rare = int(week.query_ids[-1]) + 5
+    head = HeadList.from_records(np.array([0, rare]), np.array([0, 0]))
+    each = (1 - week.probabilities.sum()) / week.n_rare
+    assert week.of_cells(head)[head.record_cells[1]] == pytest.approx(each)
+    assert week.of_cells(head).sum() == pytest.approx(1)
+    assert week.of_queries(np.array([0, rare]))[1] == pytest.approx(each)
+
+
 def test_unknown_methods_and_changes_are_refused():
     with pytest.raises(InvalidParameter, match="method"):
         SeriesSetting(method="magic")
