@@ -15,7 +15,7 @@ from hybriddp.studies.series.remembering import series_weeks
 from hybriddp.studies.series.settings import ONCE, SERIES, SeriesSetting
 
 # Weeks that are looked at closely; what is listed is looked at in all.
-MEASURED = (1, 2, 4, 8, 13, 20, 26, 28, 32, 39, 45, 52)
+MEASURED = (1, 2, 4, 8, 13, 20, 26, 27, 28, 32, 39, 45, 52)
 
 
 def run_series(study: str, setting: SeriesSetting, seed: int, law: Population) -> list[Row]:
