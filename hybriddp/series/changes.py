@@ -69,7 +69,7 @@ def find_changes(
     kinds = np.full(len(union), UNCLEAR, dtype=f"<U{max(map(len, KINDS))}")
     is_sure = np.zeros(len(union), dtype=np.bool_)
     both = np.flatnonzero(is_listed & was_listed & np.isfinite(logs))
-    is_sure[both] = discoveries(special.ndtr(-np.abs(logs[both]) / errors[both]))
+    is_sure[both] = discoveries(2 * special.ndtr(-np.abs(logs[both]) / errors[both]))
     kinds[is_sure] = np.where(logs[is_sure] > 0, ROSE, FELL)
     kinds[is_listed & ~was_listed], kinds[was_listed & ~is_listed] = ENTERED, LEFT
     margin = STANDARD_ERRORS * errors
@@ -87,8 +87,9 @@ def find_changes(
 def discoveries(error_probabilities: FloatArray) -> BoolArray:
     """Return the most findings of which the expected part of errors is within the rate.
 
-    The chance that a direction is wrong, given all evidence, averaged over what is found
-    (Bayesian false discovery rate, of signs).
+    An error's probability, given all evidence, averaged over what is found: the Bayesian false
+    discovery rate. It is twice the chance that the direction is wrong, for a record that did not
+    change at all would be half as often on the wrong side as it is wrong.
 
     Privacy claim: none; post-processing of estimates.
     """
@@ -122,7 +123,8 @@ def _log_ratios(
     before, now, of_before, of_now, both = (
         np.bincount(at, numbers, len(query_ids)).astype(np.float64) for numbers in moments
     )
-    before[before == 0] = now[now == 0] = np.nan
+    for means in (before, now):
+        means[means == 0] = np.nan  # no record of the query was known then
     squared = of_now / now**2 + of_before / before**2 - 2 * both / (now * before)
     return np.log(now / before), np.sqrt(np.maximum(squared, 1e-12))
 

@@ -16,11 +16,11 @@ from hybriddp.blender.evidence.posterior import LogPrior
 from hybriddp.blender.evidence.sources import Source
 
 # Standard deviations of a week's step of log p that are tried, and what is expected of them before
-# any week: about .04, and a factor of e either way.
+# any week: about .04, and a factor of e either way, or none at all.
 STEPS = np.array([0.0, 0.01, 0.014, 0.02, 0.028, 0.04, 0.057, 0.08, 0.113, 0.16, 0.32])
-_LOG_PRIOR_OF_STEPS = -(np.log(np.maximum(STEPS, 0.005) / 0.04) ** 2) / 2
-# Once in so many weeks a record jumps, by a factor of about e either way: bursts, and news.
-_JUMPS, _JUMP = 1 / 500, 1.0
+_LOG_PRIOR_OF_STEPS = np.append(0.0, -(np.log(STEPS[1:] / 0.04) ** 2) / 2)
+# Once in a hundred weeks a record jumps, by a factor of about e either way: bursts, and news.
+_JUMPS, _JUMP = 1 / 100, 1.0
 # Steps that foretold the weeks so much worse than the others are not followed any further.
 _LEAST_WEIGHT = 0.01
 # Points of each grid, and how many standard errors of every week it reaches beyond its values.
@@ -155,7 +155,7 @@ def learn_steps(grid: Grid, start: FloatArray, moments: Sequence[Weighed]) -> Fl
     Privacy claim: none; post-processing of what weeks published.
     """
     log_weights = np.full(len(STEPS), -np.inf)
-    usual = int(_LOG_PRIOR_OF_STEPS.argmax())
+    usual = int(_LOG_PRIOR_OF_STEPS[1:].argmax()) + 1
     # Either way from the usual one until it only gets worse.
     for numbers in (range(usual, -1, -1), range(usual + 1, len(STEPS))):
         for number in numbers:
