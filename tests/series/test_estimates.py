@@ -42,7 +42,10 @@ def covered(draws: SeasonMeasured, laws: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("drawn", [known_season, named_season], ids=["known", "named"])
 @pytest.mark.parametrize("step", [0.0, 0.08])
 def test_intervals_cover_this_weeks_truth(drawn, step, same_rng):
-    """More than 1,000 intervals, of which 93 % to 97.5 % cover, with and without drift.
+    """More than 1,000 intervals: 93 % to 97 % cover with drift, and 93 % to 98.5 % without.
+
+    Without any, intervals are a little too wide: that steps, jumps and ratios of a record's own
+    are nothing is never known for sure. With all three taken out, 95 % cover.
 
     Measured with one seed; the standard deviation of a coverage of 95 % is .006. Power: if the last
     week's truth were that of three weeks before, 8 % drift would bring it below 90 %, where most
@@ -51,7 +54,7 @@ def test_intervals_cover_this_weeks_truth(drawn, step, same_rng):
     seasons = [drawn(step, same_rng) for _ in range(7)]
     share = np.concatenate([covered(*season) for season in seasons])
     assert len(share) > 1_000
-    assert 0.93 <= share.mean() <= 0.975
+    assert 0.93 <= share.mean() <= (0.97 if step > 0 else 0.985)
     if step > 0 and drawn is known_season:
         stale = [covered(draws, np.roll(laws, 3, axis=0)) for draws, laws in seasons]
         assert np.concatenate(stale).mean() < 0.9
