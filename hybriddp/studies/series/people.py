@@ -17,7 +17,7 @@ class People:
     n_clients: int
 
     @classmethod
-    def draw(
+    def sample(
         cls, n_users: int, optin_fraction: float, records: float, *, rng: np.random.Generator
     ) -> "People":
         """Draw people with so many records a week on average, some with many more than others.

@@ -22,7 +22,9 @@ def run_series(study: str, setting: SeriesSetting, seed: int, law: Population) -
     """Publish for a year; people and what they search are the same for all methods of a seed."""
     parts = setting.change, setting.n_people, setting.records_per_user, setting.optin, seed
     people_rng = study_rng(derived_seed("people of a year", *parts))
-    people = People.draw(setting.n_people, setting.optin, setting.records_per_user, rng=people_rng)
+    people = People.sample(
+        setting.n_people, setting.optin, setting.records_per_user, rng=people_rng
+    )
     year = Year.of(law, setting.change, setting.n_weeks, people.n_optin)
     rows: list[Row] = []
     laws: list[WeekLaw] = []

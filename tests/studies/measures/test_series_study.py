@@ -112,7 +112,7 @@ def test_a_week_is_drawn_from_its_law(law):
 
 
 def test_people_have_two_records_on_average_and_take_turns(law):
-    people = People.draw(40_000, 0.25, 2.0, rng=study_rng(4))
+    people = People.sample(40_000, 0.25, 2.0, rng=study_rng(4))
     searches = people.searches(laws_of(law, STEADY, 1)[0], rng=study_rng(5))
     assert searches.n_people == people.n_optin == 10_000
     assert searches.n_records.min() == 1
