@@ -19,23 +19,26 @@ from hybriddp.series.season import Season, Track
 
 # Whole numbers in proportion to 1/scale^2: the most exact week counts so much.
 _COEFFICIENT_UNITS = 1_000
-_WEEKS_OF_MONTH = 4
-# Of what tests may leak; the rest is for months.
-_PART_SO_FAR = 0.7
+# Which part of what tests may leak is for the sum of everything so far, and for sums that start
+# anew after so many weeks; and in which of their weeks those are tested.
+_PART_SO_FAR = 0.5
+_SPANS = ((4, 0.25, (1, 2, 3, 4)), (13, 0.25, (3, 6, 9, 13)))
 
 
 @dataclass(frozen=True, slots=True)
 class SeasonDesign:
     """How a season spends a budget; everything that a person could want to choose.
 
-    Noise that falls as 1/t, week by week, finds and measures much at once, and even noise finds
-    newcomers late in the season as fast as early; what falls is `falling_part` of each.
+    Of the noise of finding and of measuring, `first_part` is spent in the first week, which finds
+    most names at once; they stay known. Of the rest `falling_part` falls as 1/t, and what is left
+    is even, so that newcomers are found late in the season as fast as early (docs/utility.md).
     """
 
     n_weeks: int = 52
-    most_records: int = 3
-    finding_part: Fraction = Fraction(4, 5)
-    falling_part: Fraction = Fraction(7, 10)
+    most_records: int = 5
+    finding_part: Fraction = Fraction(9, 10)
+    first_part: Fraction = Fraction(2, 5)
+    falling_part: Fraction = Fraction(0)
     leaking_part: Fraction = Fraction(1, 2)  # of delta; the rest converts rho
 
     def season(self, budget: Budget) -> Season:
@@ -68,27 +71,31 @@ class SeasonDesign:
         weeks = range(1, self.n_weeks + 1)
         harmonic = sum(Fraction(1, t) for t in weeks)
         even = (1 - self.falling_part) / self.n_weeks
-        return [even + self.falling_part / harmonic / t for t in weeks]
+        parts = [even + self.falling_part / harmonic / t for t in weeks]
+        return [(1 - self.first_part) * part + self.first_part * (t == 1)
+                for t, part in zip(weeks, parts, strict=True)]  # fmt: skip
 
     def _tracks(self, scales: Sequence[float], leak: float) -> tuple[Track, ...]:
-        """Return everything so far, and months.
+        """Return everything so far, months and quarters.
 
         What was there from the start is found by the sum of everything so far, tested at growing
-        distances, and what is new by the sum of its month.
+        distances. What is new is found by a month, in any of its weeks, if it is frequent, and else
+        by a quarter. The first month and quarter are everything so far.
         """
-        so_far = _tested(scales, (1,), _growing(self.n_weeks))
-        starts = range(1, self.n_weeks + 1, _WEEKS_OF_MONTH)
-        # The first month is everything so far.
-        ends = [week - 1 for week in range(starts[0] + 2 * _WEEKS_OF_MONTH, self.n_weeks + 2,
-                                           _WEEKS_OF_MONTH)]  # fmt: skip
-        months = _tested(scales, tuple(starts), ends)
+        planned: list[tuple[tuple[int, ...], list[int], float]]
+        planned = [((1,), _growing(self.n_weeks), _PART_SO_FAR)]
+        for length, part, tested in _SPANS:
+            starts = tuple(range(1, self.n_weeks + 1, length))
+            weeks = [start + week - 1 for start in starts[1:] for week in tested]
+            planned.append((starts, [week for week in weeks if week <= self.n_weeks], part))
+        planned = [track for track in planned if track[1]]
+        parts = sum(part for _, _, part in planned)
         weights = weights_up_to(self.most_records)
         tracks = []
-        for track, part in ((so_far, _PART_SO_FAR), (months, 1 - _PART_SO_FAR)):
-            tested = [week for week, t in enumerate(track.thresholds, 1) if t is not None]
-            if tested:
-                most = leak * part / len(tested) * (1 - 1e-9)
-                tracks.append(_with_thresholds(track, tested, weights, scales, most))
+        for starts, weeks, part in planned:
+            most = leak * part / parts / len(weeks) * (1 - 1e-9)
+            track = _tested(scales, starts, weeks)
+            tracks.append(_with_thresholds(track, weeks, weights, scales, most))
         return tuple(tracks)
 
 

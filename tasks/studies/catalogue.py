@@ -8,6 +8,7 @@ from tasks.studies.blender.checks import CHECK_STUDIES
 from tasks.studies.blender.figures import FIGURE_STUDIES
 from tasks.studies.blender.finding import FINDING_STUDY
 from tasks.studies.blender.questions import QUESTION_STUDIES
+from tasks.studies.blender.series import SERIES_STUDY
 from tasks.studies.means.catalogue import MEAN_STUDIES
 from tasks.studies.model import Study
 from tasks.studies.zealous.catalogue import ZEALOUS_STUDIES
@@ -19,6 +20,7 @@ STUDIES: Mapping[str, Study] = {
         *QUESTION_STUDIES,
         *CHECK_STUDIES,
         FINDING_STUDY,
+        SERIES_STUDY,
         *ZEALOUS_STUDIES,
         *MEAN_STUDIES,
     )

@@ -86,7 +86,7 @@ class Plot:
     is_logarithmic: bool = False
     is_loss: bool = False  # show 1 - measure: what is missing to the best
     is_over_parts: bool = False  # parts are numbers, and the measure is shown over them
-    parts_label: str = ""  # what these numbers are, if they go over several decades
+    parts_label: str = ""  # a quantity's name, or what they are if they go over several decades
     limits: tuple[float, float] | None = None  # of the measure's axis, if not the usual ones
 
 

@@ -12,6 +12,8 @@ from hybriddp.studies.means.amplification import AmplificationSetting, run_ampli
 from hybriddp.studies.means.kmeans_runs import KMeansStudySetting, draw_block, run_block
 from hybriddp.studies.means.reports import ReportSetting, run_reports
 from hybriddp.studies.means.runs import MeanStudySetting, run_mean_study
+from hybriddp.studies.series.runs import run_series
+from hybriddp.studies.series.settings import SeriesSetting
 from hybriddp.studies.zealous.parameters import ParameterSetting, run_parameters
 from hybriddp.studies.zealous.runs import draw_log_of, run_zealous
 from hybriddp.studies.zealous.settings import ZealousSetting
@@ -19,6 +21,7 @@ from hybriddp.studies.zealous.settings import ZealousSetting
 AnySetting = (
     Setting
     | FindingSetting
+    | SeriesSetting
     | ZealousSetting
     | ParameterSetting
     | MeanStudySetting
@@ -48,6 +51,7 @@ def _draw_nobody(population: str, seed: int, *, is_quick: bool) -> None:
 _RUNNERS: dict[type, Runner] = {
     Setting: Runner(draw_users, run_setting),
     FindingSetting: Runner(draw_shared_law, run_finding),
+    SeriesSetting: Runner(draw_shared_law, run_series),
     ZealousSetting: Runner(draw_log_of, run_zealous),
     ParameterSetting: Runner(_draw_nobody, run_parameters),
     MeanStudySetting: Runner(_draw_nobody, run_mean_study),

@@ -1,6 +1,7 @@
 """Seasons as the estimates assume them: records that go at random, with counts and noise."""
 
 from collections.abc import Collection
+from fractions import Fraction
 
 import numpy as np
 
@@ -13,7 +14,15 @@ from hybriddp.series.measured import SeasonMeasured, WeekMeasured
 from hybriddp.series.season import Season
 
 BUDGET = Budget(4, "1e-5")
-SEASON = SeasonDesign(n_weeks=12).season(BUDGET)
+# Names come over all weeks, and shares say as much as weights; the usual design names most at once.
+DESIGN = SeasonDesign(
+    n_weeks=12,
+    most_records=3,
+    finding_part=Fraction(4, 5),
+    first_part=Fraction(0),
+    falling_part=Fraction(7, 10),
+)
+SEASON = DESIGN.season(BUDGET)
 PARAMS = BlenderParams(4, "1e-5", strategy="high-utility", finding="gaussian", max_head_size=10_000)
 N_PEOPLE, N_ROWS, N_CLIENTS = 26_000, 2, 5_000
 

@@ -53,6 +53,27 @@ MEASURES = {
     "withheld": Measure("share of releases that are withheld", "withheld", limits=(-0.03, 1.03)),
     "suspicious": Measure("suspicious records (count)", "suspicious"),
     "found_pushed": Measure("share of runs that find the pushed url", "found"),
+    # A year of weekly lists
+    "newcomer_weeks": Measure(
+        "weeks until a newcomer is listed\n(never: the rest of the year)",
+        "newcomers wait",
+        form=".1f",
+    ),
+    "frequent_newcomer_weeks": Measure(
+        "weeks until a newcomer of the top 10 is listed\n(never: the rest of the year)",
+        "top 10 newcomers wait",
+        form=".1f",
+    ),
+    "newcomers_listed": Measure(
+        "newcomers that are listed (share)", "newcomers listed", True, form=".2f"
+    ),
+    "frequent_newcomers_listed": Measure(
+        "newcomers of the top 10 that are listed (share)", "top 10 listed", True, form=".2f"
+    ),
+    "changes": Measure(
+        "queries said to have risen or fallen\nsince the week before", "changes", form=".2f"
+    ),
+    "false_changes": Measure("of these, queries that did not", "false changes", form=".2f"),
     # ZEALOUS
     "n_distinct": Measure("published items (count)", "published", True, form=",.1f"),
     "total_thousands": Measure("sum of published counts (thousands)", "total / 1000", form=",.1f"),
@@ -150,6 +171,9 @@ QUANTITIES = {
     "query_budget_fraction": "f_C, budget of a client's query (share)",
     "part": "query (rank in the population)",
     "records_per_user": "records of a person (median)",
+    "n_users": "people (count)",
+    "week": "week of the year",
+    "change": "how searches change",
     "population": "population",
     "plant": "what was planted",
     "method": "method",

@@ -16,11 +16,13 @@ from tasks.studies.pages.tables import Table, Tables
 
 _ITEM_KIND = "item_kind"  # which each study calls by its own word
 _SETTING_COLUMNS = (
-    "population", _ITEM_KIND, "epsilon", "delta", "optin_fraction", "max_head_size",
-    "headlist_user_fraction", "query_budget_fraction", "relaxation", "items_per_user", "min_users",
-    "first_threshold", "threshold", "noise", "n_iterations", "method", "part",
+    "population", _ITEM_KIND, "change", "n_users", "epsilon", "delta", "optin_fraction",
+    "max_head_size", "headlist_user_fraction", "query_budget_fraction", "relaxation",
+    "items_per_user", "min_users", "first_threshold", "threshold", "noise", "n_iterations",
+    "method", "part",
 )  # fmt: skip
 _SHORT = {
+    "n_users": "people",
     "optin_fraction": "opt-in",
     "max_head_size": "M",
     "headlist_user_fraction": "f_O",

@@ -15,13 +15,14 @@ def label_x(axes: "Axes", sweep: Sweep, plot: Plot) -> None:
 
     x = "part" if plot.is_over_parts else sweep.x
     axes.set_title(sweep.title)
-    axes.set_xlabel(plot.parts_label or QUANTITIES[x] if x == "part" else QUANTITIES[x])
-    if x == "delta" or (x == "part" and plot.parts_label):
+    over = plot.parts_label if x == "part" else ""
+    axes.set_xlabel(QUANTITIES.get(over, over) or QUANTITIES[x])
+    if x == "delta" or (over and over not in QUANTITIES):
         axes.set_xscale("log")
-    elif x in ("max_head_size", "items_per_user"):
+    elif x in ("max_head_size", "items_per_user", "n_users"):
         axes.set_xscale("log")
         axes.xaxis.set_minor_locator(NullLocator())
-        axes.set_xticks(list(sweep.xs), [f"{value:g}" for value in sweep.xs])
+        axes.set_xticks(list(sweep.xs), [f"{value:,.10g}" for value in sweep.xs])
     elif x == "optin_fraction":
         axes.set_xlabel(QUANTITIES[x].replace("share", "%"))
         decimals = 1 if max(sweep.xs) < 0.03 or len(sweep.xs) == 2 else 0

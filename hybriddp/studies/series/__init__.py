@@ -1,0 +1,1 @@
+"""A year of weekly lists on synthetic people: what remembering gives, while searches change."""

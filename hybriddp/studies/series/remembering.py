@@ -1,0 +1,72 @@
+"""A season that remembers: everybody who opted in every week, with one budget for the year."""
+
+from collections.abc import Iterator
+from functools import cache
+
+import numpy as np
+
+from hybriddp.arrays import IntArray
+from hybriddp.blender.estimation.estimates import IntervalEstimate
+from hybriddp.blender.estimation.high_utility import query_estimate
+from hybriddp.blender.estimation.levels import Levels
+from hybriddp.blender.weighted.searches import Searches
+from hybriddp.params import BlenderParams
+from hybriddp.series import strategy
+from hybriddp.series.changes import find_changes
+from hybriddp.series.design import SeasonDesign
+from hybriddp.series.estimation.evidence import SeasonEvidence
+from hybriddp.series.measured import SeasonMeasured, WeekMeasured
+from hybriddp.series.simulate import simulate_season
+from hybriddp.studies.series.laws import WeekLaw
+from hybriddp.studies.series.measures import Published, Shown
+from hybriddp.studies.series.people import People
+from hybriddp.studies.series.settings import SeriesSetting
+
+
+def series_weeks(
+    setting: SeriesSetting,
+    people: People,
+    weeks: Iterator[tuple[WeekLaw, Searches]],
+    *,
+    rng: np.random.Generator,
+    design: SeasonDesign | None = None,
+) -> Iterator[Published]:
+    """Publish every week with everybody who opted in, and the clients whose week it is.
+
+    Privacy claim: none; for studies, whose data is synthetic.
+    """
+    params = setting.params
+    season = (design or SeasonDesign(n_weeks=setting.n_weeks)).season(params.budget)
+    n_clients = people.n_clients_of(setting.n_weeks)
+
+    def given() -> Iterator[tuple[Searches, tuple[IntArray, IntArray]]]:
+        for law, searches in weeks:
+            yield searches, law.sample(n_clients, rng=rng)
+
+    past: list[WeekMeasured] = []
+    for measured in simulate_season(season, params, given(), rng=rng):
+        past.append(measured)
+        assert measured.listed is not None
+        yield _published(params, SeasonMeasured(season, list(past)))
+
+
+def _published(params: BlenderParams, draws: SeasonMeasured) -> Published:
+    head_list = draws.now.listed
+    assert head_list is not None
+
+    @cache
+    def evidence() -> SeasonEvidence:
+        return SeasonEvidence.of(params, draws)
+
+    def show() -> tuple[Shown, Shown]:
+        # As strategy.blend does; what single groups say is not looked at.
+        cells = evidence().cells(head_list)
+        blended = Levels(cells, query_estimate(head_list, cells))
+        bounded = strategy.bound(blended, strategy.project(head_list, blended))
+        return _shown(bounded.records), _shown(bounded.queries)
+
+    return Published(head_list, show, lambda: find_changes(params, draws, evidence()))
+
+
+def _shown(estimate: IntervalEstimate) -> Shown:
+    return Shown(estimate.values, estimate.low, estimate.high)
