@@ -19,8 +19,9 @@ from hybriddp.blender.evidence.sources import Source
 # any week: about .04, and a factor of e either way, or none at all.
 STEPS = np.array([0.0, 0.01, 0.014, 0.02, 0.028, 0.04, 0.057, 0.08, 0.113, 0.16, 0.32])
 _LOG_PRIOR_OF_STEPS = np.append(0.0, -(np.log(STEPS[1:] / 0.04) ** 2) / 2)
-# Once in a hundred weeks a record jumps, by a factor of about e either way: bursts, and news.
-_JUMPS, _JUMP = 1 / 100, 1.0
+# Once in so many weeks a record jumps, by a factor of about e either way: bursts, and news. With
+# five times as many intervals are too wide where nothing jumps.
+_JUMPS, _JUMP = 1 / 500, 1.0
 # Steps that foretold the weeks so much worse than the others are not followed any further.
 _LEAST_WEIGHT = 0.01
 # Points of each grid, and how many standard errors of every week it reaches beyond its values.

@@ -7,8 +7,8 @@ from pydantic import Field, model_validator
 from hybriddp.params import HIGH_UTILITY, LAPLACE, MAX_RECORDS_OPTIN, MOST_WEEKS
 from tasks.products.request import Name, SearchRequest
 
-# Records that people give weight in an epoch, where they have about two.
-_RECORDS = 3
+# Records that people give weight in an epoch, where they have about two (docs/utility.md).
+_RECORDS = 5
 
 
 class SeriesRequest(SearchRequest):
@@ -22,6 +22,12 @@ class SeriesRequest(SearchRequest):
     season_weeks: int = Field(
         52, ge=1, le=MOST_WEEKS, description="Epochs of a season of a series; fixed at its start."
     )
+
+    @classmethod
+    def fields_in_order(cls) -> list[str]:
+        """Ask for the series right after its epoch: it decides what all else means."""
+        first = ["log", "epoch", "series", "season_weeks"]
+        return [*first, *(name for name in super().fields_in_order() if name not in first)]
 
     @model_validator(mode="after")
     def _fits_a_series(self) -> "SeriesRequest":
@@ -50,4 +56,4 @@ class SeriesRequest(SearchRequest):
 
 def usual_records_in_series(records_per_user: float) -> int:
     """Return how many records people give weight in an epoch, if they have about so many."""
-    return min(max(math.ceil(1.5 * records_per_user), _RECORDS), MAX_RECORDS_OPTIN)
+    return min(max(math.ceil(2 * records_per_user), _RECORDS), MAX_RECORDS_OPTIN)
