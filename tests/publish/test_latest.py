@@ -11,7 +11,8 @@ import tasks.products.files
 import tasks.publish.publication
 import tasks.publish.publish
 import tasks.verify.manifest
-from tasks.budget.policy import Policy, set_policy, weakest
+from tasks.budget.policy import Policy, set_policy
+from tasks.budget.policy_change import weakest
 from tasks.ledger.ledger import Ledger, LedgerCorrupt
 from tasks.ledger.rules import Kind
 from tasks.products.head_list import HEAD_LIST
