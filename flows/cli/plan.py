@@ -42,6 +42,11 @@ def show(plan: Plan) -> None:
     for sentence in runway_words(plan):
         console.print(sentence)
     console.print()
+    if plan.season is not None:
+        _print_table(console, plan.season.table)
+        for sentence in plan.season.words:
+            console.print(sentence)
+        console.print()
     _print_list(console, "Assumptions", plan.assumptions)
 
 

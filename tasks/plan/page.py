@@ -134,6 +134,8 @@ def as_markdown(plan: Plan) -> str:
     if plan.reasons:
         parts.append("**Suggestion**\n\n" + _bullets(plan.reasons))
     parts.append(_markdown_table(cost_table(plan)) + "\n\n" + " ".join(runway_words(plan)))
+    if plan.season is not None:
+        parts.append(_markdown_table(plan.season.table) + "\n\n" + " ".join(plan.season.words))
     parts.append("**Assumptions**\n\n" + _bullets(plan.assumptions))
     return "\n\n".join(parts)
 

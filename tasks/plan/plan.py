@@ -20,6 +20,7 @@ from hybriddp.rounding import rounded_down
 from tasks.plan.budget import BudgetPlan, affordable_epsilon, plan_budget, read_cap
 from tasks.plan.prior import PriorSource, from_profile, from_published
 from tasks.plan.request import PlanRequest
+from tasks.plan.season import SeasonPlan, plan_season
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class Plan:
     budget: BudgetPlan
     reasons: tuple[str, ...]
     assumptions: tuple[str, ...]
+    season: SeasonPlan | None = None
 
     @property
     def columns(self) -> dict[str, Prediction]:
@@ -55,6 +57,7 @@ class Plan:
             "budget": budget,
             "reasons": list(self.reasons),
             "assumptions": list(self.assumptions),
+            **({} if self.season is None else {"season": asdict(self.season)}),
         }
 
 
@@ -73,7 +76,9 @@ def make_plan(request: PlanRequest, home: Path | None = None) -> Plan:
         rotated = _rotated(source.prior, suggestion.setting, budget, request)
     reasons = _reasons(suggestion, suggested is asked, rotated, budget)
     assumptions = (*source.assumptions, *_assumptions(request, setting))
-    return Plan(source.words, asked, suggested, rotated, budget, reasons, assumptions)
+    weeks = request.season_weeks
+    season = plan_season(source.prior, setting, weeks, cap) if request.series else None
+    return Plan(source.words, asked, suggested, rotated, budget, reasons, assumptions, season)
 
 
 def read_source(request: PlanRequest) -> PriorSource:

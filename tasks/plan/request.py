@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from hybriddp.params import MAX_EPSILON
+from hybriddp.params import MAX_EPSILON, MOST_WEEKS
 from hybriddp.planning.planner import N_REPLICATES
 from tasks.products.request import Form, Share
 
@@ -71,6 +71,10 @@ class PlanRequest(Form):
     rotation: int | None = Field(
         None, ge=1, le=10_000, description="Each person serves every R-th epoch; as before, or 1."
     )
+    series: bool = Field(
+        False, description="Plan a season of a series that remembers, too, for the same budget."
+    )
+    season_weeks: int = Field(52, ge=1, le=MOST_WEEKS, description="Releases of a season.")
     every: Literal["day", "week", "month"] = Field("week", description="Cadence of releases.")
     horizon_days: int = Field(365, ge=1, le=36_525, description="How long the cap should last.")
     suggest: bool = Field(True, description="Predict other parameters, too, and suggest some.")

@@ -14,8 +14,8 @@ pytestmark = pytest.mark.slow
 # A page begins with what its commands need; the ledger's and the auditors' look at what was made.
 ORDER = (
     "own-log.md", "products/series.md", "products/head-list.md", "products/histograms.md",
-    "products/means.md", "products/clusters.md", "operate.md", "check-a-release.md", "devices.md", "method.md",
-    "studies.md",
+    "products/means.md", "products/clusters.md", "operate.md", "check-a-release.md", "devices.md",
+    "method.md", "studies.md",
 )  # fmt: skip
 # Its commands rehearse for a quarter of a minute; `tests/planning/test_planner.py` has shorter.
 NOT_RUN = ("planner.md",)

@@ -25,7 +25,6 @@ from tasks.release.walk import run_release
 from tests.homes import new_home
 from tests.publish.shelves import LATER, latest, publish_epoch, run_of, shelf_of
 from tests.release.support import QUERIES, write_log
-from tests.repository import ROOT
 from tests.zealous import support as histograms
 
 pytestmark = pytest.mark.usefixtures("gates_waived")
