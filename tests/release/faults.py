@@ -11,6 +11,7 @@ import shutil
 import signal
 import sys
 import traceback
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,15 +28,17 @@ from hybriddp.mean.clients import ClientMeanMechanism
 from hybriddp.mean.trusted import BoundedSumMechanism
 from hybriddp.randomizers.one_stage import SubsetMechanism
 from hybriddp.randomizers.two_stage import ClientMechanism
+from hybriddp.series.finding import KnownWeights, WeekFinding
 from hybriddp.zealous.mechanism import ZealousMechanism
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.rules import Entry, Kind
 from tasks.log.engine import DuckDBEngine
 from tasks.measured.drawing import draw_once
-from tasks.products.head_list import CLIENTS, HEADLIST, HISTOGRAM
+from tasks.products.head_list import CLIENTS, HEADLIST, HISTOGRAM, JOINING
 from tasks.products.head_list.measuring import cohorts
 from tasks.products.head_list.request import ReleaseRequest
 from tasks.products.head_list.run import HeadListRun, identify, params_of
+from tasks.products.head_list.series.state import StateStore
 from tasks.products.registry import PRODUCTS, product_of
 from tasks.products.request import LogRequest
 from tasks.release.run import LogRun
@@ -53,11 +56,14 @@ for _product in PRODUCTS:
 CHILDREN = multiprocessing.get_context("forkserver")
 CHILDREN.set_forkserver_preload(["tests.release.faults"])
 SECONDS_TO_LIVE = PATIENCE
+Point = int | tuple[str, int]
 
 _MECHANISMS = (
     (HEADLIST, HeadListMechanism),
     (HEADLIST, WeightedFinding),
     (HEADLIST, ShareMeasuring),
+    (JOINING, WeekFinding),
+    (HEADLIST, KnownWeights),
     (HISTOGRAM, HistogramMechanism),
     (CLIENTS, ClientMechanism),
     (CLIENTS, SubsetMechanism),
@@ -105,18 +111,23 @@ def read_lines(path: Path) -> list[Any]:
 
 
 class Fuse:
-    """Counts the points at which a release changes something durable; burns at one of them."""
+    """Counts the points at which a release changes something durable; burns at one of them.
 
-    def __init__(self, burns_at: int | None, record: Path | None = None) -> None:
+    Which one is said by its number, or by its name and how many of that name are passed before.
+    """
+
+    def __init__(self, burns_at: Point | None, record: Path | None = None) -> None:
         self._burns_at, self._record, self._n_points = burns_at, record, 0
+        self._n_passed: Counter[str] = Counter()
 
     def point(self, name: str) -> None:
         """Pass a point, or die there as if the power had gone."""
         if self._record is not None:
             append_line(self._record, name)
-        if self._n_points == self._burns_at:
+        if self._burns_at in (self._n_points, (name, self._n_passed[name])):
             os.kill(os.getpid(), signal.SIGKILL)
         self._n_points += 1
+        self._n_passed[name] += 1
 
     def before(self, owner: Any, name: str, label: Callable[..., str]) -> None:
         """Put a point before every call of a function; the next point is the one after it."""
@@ -151,12 +162,15 @@ class Fuse:
         self.before(Path, "write_bytes", lambda path, *_: f"writing {path.name}")
         self.before(shutil, "rmtree", lambda path, **_: f"removing {_name(path)}")
         self.before(DuckDBEngine, "step", lambda _, f, into="", **__: f"table {into or _name(f)}")
+        # What a season carries on is removed, and at its end the key is overwritten first.
+        self.before(StateStore, "keep_only", lambda _, week: f"keeping only week {week}")
+        self.after(StateStore, "_forget_key", lambda _: "overwriting the key")
         # The first batch is empty: it only makes the table.
         self.after(cohorts, "normalise_records", lambda _: "a batch of table records")
 
 
 def _step(kind: Kind, draw: str) -> str:
-    return f"{kind} {draw}".strip()
+    return f"{kind} {draw if len(draw) < 32 else '<digest>'}".strip()
 
 
 def _name(path: Any) -> str:
@@ -178,6 +192,9 @@ def watch_draws(run: LogRun, log: Path) -> None:
                     "release": run.release_id,
                     "attempt": run.attempt,
                     "group": group,
+                    "mechanism": type(self).__name__,
+                    "week": getattr(self, "week", None),
+                    "after_week": args[0].week if isinstance(self, WeekFinding) else None,
                     "reserved": state.has(Kind.RESERVED),
                     "started": state.has(Kind.DRAW_STARTED, group),
                     "drawn": state.has(Kind.DRAWN, group),
@@ -194,7 +211,7 @@ def _found(request: LogRequest, home: Home) -> LogRun:
 
 
 def run_until(
-    root: Path, request: LogRequest, burns_at: int | None, record: Path | None = None
+    root: Path, request: LogRequest, burns_at: Point | None, record: Path | None = None
 ) -> None:
     """Run a release in this process, which dies at a point; the draws go into root/draws."""
     waive_gates()
@@ -231,6 +248,9 @@ def run_to_the_end(root: Path, request: LogRequest) -> None:
             run = _found(request, home)
         except HybridDPError as error:
             outcome["refused"] = f"{type(error).__name__}: {error}"
+            if not request.may_be_tried_again:
+                append_line(root / "outcome", outcome)
+                return
             run = _found(request.model_copy(update={"new_attempt": True}), home)
         watch_draws(run, root / "draws")
         outcome["folder"] = str(run_release(run))

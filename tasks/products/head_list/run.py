@@ -74,10 +74,12 @@ def identify(request: ReleaseRequest, home: Home) -> HeadListRun:
 def _placed(request: ReleaseRequest, home: Home) -> ReleaseRequest:
     """Give a week of a series its place, which only the ledger knows."""
     # Most releases are none, and what seasons draw with takes long to import.
+    from tasks.products.head_list.series.draws import forget_ended
     from tasks.products.head_list.series.place import place_of
     from tasks.products.head_list.series.request import WeekRequest
 
     entries = open_for_writing(home).entries()
+    forget_ended(request, entries, home)  # a burnt last week is refused before anything else
     return WeekRequest.at_place(request, place_of(request, entries, home))
 
 
