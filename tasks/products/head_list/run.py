@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from hybriddp.params import BlenderParams
+from tasks.budget.policy import current_policy
 from tasks.ledger.payloads import Reserved, SeasonPlace
 from tasks.ledger.rules import Entry, Kind
 from tasks.products.head_list import CLIENTS
@@ -39,14 +40,16 @@ class HeadListRun(SearchRun):
         """Return its place in a season, if it has one; refuse if others have taken it."""
         if self.request.series is None:
             return None
-        from tasks.products.head_list.series.place import place_of
+        from tasks.products.head_list.series.draws import require_carried
+        from tasks.products.head_list.series.place import place_of, require_lasting_cap
 
         place = place_of(self.request, entries, self.home)
-        if place.key != self.place.key or place.week != self.place.week:
+        if place != self.place:  # who takes part was decided on what was known then
             raise BudgetRefused(
-                f"series {place.series} has begun another season meanwhile; run again. Nobody was "
-                "charged."
+                f"series {place.series} has gone on meanwhile; run again. Nobody was charged."
             )
+        require_lasting_cap(current_policy(entries), place.series)
+        require_carried(self)
         return place
 
     @property

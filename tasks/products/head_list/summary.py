@@ -25,10 +25,14 @@ def summary(published: Published) -> Summary:
     else:
         yield "No record was popular enough: more opt-in people or a larger epsilon help."
     optin = [f"{groups[name].people:,}" for name in (HEADLIST, HISTOGRAM) if name in groups]
-    paid = Charge.of_terms(groups[HEADLIST].terms)
+    paid = f"{Charge.of_terms(groups[HEADLIST].terms)} at most"
+    if manifest.season is not None:
+        stated = manifest.parameters
+        season = f"a whole season, of which this is week {stated.week} of {stated.season_weeks},"
+        paid = f"{Charge.of(stated.params.budget)} at most for {season}"
     yield (
         f"\n{manifest.rows['head_list']} records of {manifest.rows['trends']} queries; "
         f"everything else has probability {manifest.masses.other_records:.4f}.\n"
-        f"{paid} at most for each of {' + '.join(optin)} opt-in people and "
+        f"{paid} for each of {' + '.join(optin)} opt-in people and "
         f"{groups[CLIENTS].people:,} clients.\n{blocked_words(manifest)}"
     )

@@ -13,18 +13,22 @@ from hybriddp.noise.gaussian import DiscreteGaussian
 from hybriddp.series.design import SeasonDesign
 from hybriddp.series.season import Track
 from tasks.budget.overview import balance, set_membership
+from tasks.budget.policy import Policy, set_policy
+from tasks.budget.reserve import void_reservation
 from tasks.ledger.charges import DELTA_UNITS, RHO_UNITS
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.rules import Kind
 from tasks.measured.stored import load_measurement
 from tasks.products.head_list import HEADLIST, JOINING
 from tasks.products.head_list.run import identify
+from tasks.products.head_list.series import place
 from tasks.products.head_list.series.place import season_of
 from tasks.publish.publish import published_folder, withdraw
 from tasks.publish.shelf import list_rows, read_rows
 from tasks.release.refusals import BadInput, BudgetRefused
 from tasks.release.walk import run_release
 from tasks.verify.verify import verify_publication
+from tests.homes import new_home
 from tests.release.series.support import (
     MANY,
     N_WEEKS,
@@ -34,7 +38,7 @@ from tests.release.series.support import (
     week_request,
     write_week,
 )
-from tests.release.support import files_below
+from tests.release.support import charge, files_below
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("gates_waived")]
 
@@ -148,7 +152,8 @@ def test_a_name_is_published_in_a_week_without_it(home, root, monkeypatch):
     [
         ({"epsilon": 3.0}, "epsilon 4, got 3"),
         ({"season_weeks": 5}, "season_weeks 3, got 5"),
-        ({"max_records_optin": 2}, "max_records_optin 3, got 2"),
+        ({"max_records_optin": 2}, "max_records_optin 5, got 2"),
+        ({"rotation": 4}, "rotation 3, got 4"),
         ({"epoch": "2026-11"}, "is released every week"),
     ],
 )
@@ -173,8 +178,8 @@ def test_a_withdrawn_week_is_a_missing_observation(home, root):
     second = run_week(home, root, 2, usual())
     withdraw(second, "a mistake")
     third = run_week(home, root, 3, usual())
-    place = third.reservation.place
-    assert ([week.week for week in place.earlier], place.unseen) == ([1], [2])
+    reserved = third.reservation.place
+    assert ([week.week for week in reserved.earlier], reserved.unseen) == ([1], [2])
     assert listed(third) == {"maps", "news"}
     verify_publication(home, published_folder(third), key_of(home))
     assert first.place.key == third.place.key
@@ -192,21 +197,38 @@ def test_the_next_season_knows_the_last_list(home, root):
     verify_publication(home, published_folder(run), key_of(home))
 
 
-def test_a_week_that_was_overtaken_is_not_drawn(home, root):
-    from tests.release.support import charge
-
+def test_a_week_that_is_reserved_is_drawn_or_given_back_first(home, root):
+    """Else nobody would know who has joined, nor which weeks the sums hold."""
     run_week(home, root, 1, usual())
     log = write_week(root / "late.tsv", usual())
     late = charge(identify(week_request(log, 2), home))
+    with pytest.raises(BudgetRefused, match=r"is not drawn yet.*ledger void"):
+        run_week(home, root, 3, usual())
+    void_reservation(home, late.release_id)
+    third = run_week(home, root, 3, usual())
+    assert [week.week for week in third.reservation.place.earlier] == [1]
+
+
+def test_a_week_that_was_overtaken_is_not_drawn(home, root, monkeypatch):
+    """Planted: nobody asks whether weeks before are drawn."""
+    run_week(home, root, 1, usual())
+    log = write_week(root / "late.tsv", usual())
+    late = charge(identify(week_request(log, 2), home))
+    monkeypatch.setattr(place, "_require_begun", lambda *_: None)
     run_week(home, root, 3, usual())
     with pytest.raises(BudgetRefused, match="was drawn before week 2"):
         run_release(late)
 
 
-def test_no_room_in_the_cap_is_refused_before_anybody_pays(root):
-    from tasks.budget.policy import Policy, set_policy
-    from tests.homes import new_home
+def test_a_cap_that_refills_has_no_series(root):
+    """What a week publishes may hold weeks whose charge has left the window."""
+    home = new_home(root / "refilling")
+    set_policy(Ledger(home.ledger), Policy.of(12, "1e-4", 30, pure_epsilon=4))
+    with pytest.raises(BudgetRefused, match="needs a cap for life"):
+        run_week(home, root, 1, usual())
 
+
+def test_no_room_in_the_cap_is_refused_before_anybody_pays(root):
     home = new_home(root / "poor")
     set_policy(Ledger(home.ledger), Policy.of(1, "1e-6", None, pure_epsilon=0))
     with pytest.raises(HybridDPError, match="who can afford the release"):

@@ -54,7 +54,7 @@ def recomputed_files(
     if manifest.season is not None:
         from tasks.products.head_list.series.verify import changes_again
 
-        tables_again["changes"] = changes_again(manifest, found, tables["changes"], blocked)
+        tables_again["changes"] = changes_again(manifest, found, tables, blocked)
     return files_of(tables_again, again.decimals)
 
 

@@ -58,13 +58,10 @@ def draw_week(run: HeadListRun) -> pa.Table:
     def count() -> Counted:
         _require_next(run)
         before = _last_drawn(run)
-        if before is None:
-            state = State.nothing(season)
-        else:
-            assert before.state is not None
-            state = store.load(before.place.week, before.state, season)
         numbers = season.most_records, season.weight_units, season.share_units
-        return Counted(sum_records(run, *numbers), _known_names(run, before), state)
+        return Counted(
+            sum_records(run, *numbers), _known_names(run, before), _carried(run, season, before)
+        )
 
     def draw(counted: Counted) -> dict[str, pa.Table]:
         tables, state = draw_from(season, run.place.week, counted)
@@ -154,6 +151,18 @@ def _measure(
         "noisy_share": finding.measuring.draw(shares_on(listing, counted.sums)),
     }
     return pa.table(columns, schema=DRAWN)
+
+
+def require_carried(run: HeadListRun) -> None:
+    """See that what the season carries can be read, before anybody pays for the week."""
+    _carried(run, season_of(run.place), _last_drawn(run))
+
+
+def _carried(run: HeadListRun, season: Season, before: Week | None) -> State:
+    if before is None:
+        return State.nothing(season)
+    assert before.state is not None
+    return _store_of(run).load(before.place.week, before.state, season)
 
 
 def _require_next(run: HeadListRun) -> None:

@@ -13,6 +13,7 @@ from hybriddp.exact import exact
 from hybriddp.params import Budget
 from hybriddp.series.design import SeasonDesign
 from hybriddp.series.season import Season
+from tasks.budget.policy import Policy
 from tasks.budget.spending import sealed_file
 from tasks.gates.lists import latest_folder
 from tasks.ledger.payloads import EarlierWeek, Reserved, SeasonPlace
@@ -89,14 +90,15 @@ def place_of(request: ReleaseRequest, entries: list[Entry], home: Home) -> Seaso
     """Return the place of a request; refuse what its season has no place for."""
     assert request.series is not None
     weeks = weeks_of(entries, request.product, request.locale, request.series)
-    same = [week.place for week in weeks if week.reserved.epoch == request.epoch]
+    same = [week for week in weeks if week.reserved.epoch == request.epoch]
     if same:
         _require_as_sealed(request, same[-1])
-        return same[-1]
+        return same[-1].place
     if not weeks:
         return _first_place(request, 1, home)
-    newest = max((week.place for week in weeks), key=lambda place: (place.season, place.week))
-    number = _number(request, newest)
+    last = max(weeks, key=lambda week: (week.place.season, week.place.week))
+    newest, number = last.place, _number(request, last.place)
+    _require_begun(weeks, newest)
     if number > season_of(newest).n_weeks:
         return _first_place(request, newest.season + 1, home)
     if number <= newest.week:
@@ -105,7 +107,7 @@ def place_of(request: ReleaseRequest, entries: list[Entry], home: Home) -> Seaso
             f"so epoch {request.epoch} is missing from it for good: sums cannot be added to later. "
             "Release the epochs of a series in order. Nobody was charged."
         )
-    _require_as_sealed(request, newest)
+    _require_as_sealed(request, last)
     drawn = sorted(
         (week for week in weeks if week.place.key == newest.key and week.is_drawn),
         key=lambda week: week.place.week,
@@ -117,6 +119,28 @@ def place_of(request: ReleaseRequest, entries: list[Entry], home: Home) -> Seaso
     ]
     unseen = [week.place.week for week in drawn if not week.stands]
     return newest.model_copy(update={"week": number, "earlier": earlier, "unseen": unseen})
+
+
+def _require_begun(weeks: Iterable[Week], newest: SeasonPlace) -> None:
+    """Refuse to go on while a week is reserved and not drawn: who has joined is not known yet."""
+    for week in weeks:
+        if week.place.key == newest.key and not week.has_begun:
+            raise BudgetRefused(
+                f"week {week.place.week} of series {newest.series}, epoch {week.reserved.epoch}, "
+                "was paid for and is not drawn yet. Run it first, or give it back with `hybriddp "
+                f"ledger void {week.release_id}`: it is missing then. Nobody was charged."
+            )
+
+
+def require_lasting_cap(policy: Policy, series: str) -> None:
+    """Refuse a series under a cap that refills: tests look back at weeks that have left it."""
+    if policy.window_days is not None:
+        raise BudgetRefused(
+            f"series {series} needs a cap for life, and this one refills every "
+            f"{policy.window_days} days: what a week publishes may hold weeks whose charge has "
+            "left the window. Set one with `hybriddp ledger policy --window-days 0`, or make "
+            "single releases. Nobody was charged."
+        )
 
 
 def _number(request: ReleaseRequest, newest: SeasonPlace) -> int:
@@ -149,6 +173,11 @@ def _first_place(request: ReleaseRequest, number: int, home: Home) -> SeasonPlac
     )
 
 
+def clients_rotation(request: ReleaseRequest) -> int:
+    """Return in every which epoch a client serves: once in a season at most."""
+    return max(request.rotation, request.season_weeks)
+
+
 def design_of(request: ReleaseRequest) -> SeasonDesign:
     """Return how a season of these settings spends its budget."""
     return SeasonDesign(
@@ -156,20 +185,23 @@ def design_of(request: ReleaseRequest) -> SeasonDesign:
     )
 
 
-def _require_as_sealed(request: ReleaseRequest, sealed: SeasonPlace) -> None:
+def _require_as_sealed(request: ReleaseRequest, week: Week) -> None:
     """Refuse settings that are not those of the season."""
+    sealed = week.place
     season = season_of(sealed)
     asked = {
         "epsilon": exact(request.epsilon, "epsilon"),
         "delta": exact(request.delta, "delta"),
         "season_weeks": request.season_weeks,
         "max_records_optin": request.params().max_records_optin,
+        "rotation": clients_rotation(request),
     }
     fixed = {
         "epsilon": exact(sealed.epsilon, "epsilon"),
         "delta": exact(sealed.delta, "delta"),
         "season_weeks": season.n_weeks,
         "max_records_optin": season.most_records,
+        "rotation": week.reserved.parameters["rotation"],
     }
     wrong = [name for name, value in asked.items() if value != fixed[name]]
     if wrong:

@@ -11,7 +11,7 @@ from tasks.ledger.payloads import SeasonPlace
 from tasks.products.head_list import CLIENTS, HEADLIST, JOINING
 from tasks.products.head_list.parameters import HeadListParameters
 from tasks.products.head_list.request import ReleaseRequest
-from tasks.products.head_list.series.place import budget_of, season_of
+from tasks.products.head_list.series.place import budget_of, clients_rotation, season_of
 
 SERIES_VERSION = "blender-series-1"
 
@@ -25,7 +25,7 @@ class WeekRequest(ReleaseRequest):
     def at_place(cls, request: ReleaseRequest, place: SeasonPlace) -> "WeekRequest":
         """Give a request its place; its clients serve once in a season."""
         fields = {name: getattr(request, name) for name in type(request).model_fields}
-        fields["rotation"] = max(request.rotation, request.season_weeks)
+        fields["rotation"] = clients_rotation(request)
         return cls(**{**fields, "place": place})
 
     def parameters(self) -> HeadListParameters:

@@ -100,7 +100,7 @@ class StateStore:
             raise LedgerCorrupt(
                 f"{self._file(week)} is not what this season's week {week} left: it was lost, "
                 "changed, or restored from another backup than the ledger. Restore it; without it "
-                "the season cannot go on, and its next season begins anew. Nobody was charged."
+                "the season cannot go on, but a series of another name can. Nothing was drawn."
             )
         try:
             nonce, rest = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
@@ -108,7 +108,7 @@ class StateStore:
         except InvalidTag:
             raise LedgerCorrupt(
                 f"{self.folder / _KEY_FILE} is not the key of this season; restore it from the "
-                "backup. Nobody was charged."
+                "backup. Nothing was drawn."
             ) from None
         return State.of_bytes(data, week, season)
 
@@ -148,5 +148,5 @@ class StateStore:
             return AESGCM(path.read_bytes())
         except (OSError, ValueError):
             raise LedgerCorrupt(
-                f"{path} is missing or damaged; restore it from the backup. Nobody was charged."
+                f"{path} is missing or damaged; restore it from the backup. Nothing was drawn."
             ) from None

@@ -1,19 +1,25 @@
 """Is a week what its season's measurements give, and is what it costs what it promises?"""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
+import numpy as np
 import pyarrow as pa
 
 from hybriddp.accounting.price import Price
 from hybriddp.params import Budget
 from hybriddp.randomizers.laws import client_budget
+from hybriddp.series.measured import WeekMeasured
+from hybriddp.series.season import Season
+from tasks.ledger.payloads import SeasonPlace
+from tasks.log.epochs import Epoch
 from tasks.products.head_list import CLIENTS, HEADLIST, JOINING
 from tasks.products.head_list.estimation.listing import Measured
 from tasks.products.head_list.label import HeadListManifest
 from tasks.products.head_list.series.changes import changes_of, changes_table
 from tasks.products.head_list.series.measured import MeasuredSeason, WeekTables, found_weeks
 from tasks.products.head_list.series.place import season_of
-from tasks.products.head_list.series.request import week_prices
+from tasks.products.head_list.series.request import SERIES_VERSION, week_prices
 from tasks.verify.checks import VerificationFailed
 
 GROUPS = (JOINING, HEADLIST, CLIENTS)
@@ -25,11 +31,14 @@ def season_prices(manifest: HeadListManifest) -> dict[str, Budget | Price]:
     assert stated is not None
     place = stated.place(parameters)
     season = season_of(place)
-    facts = {
-        season.n_weeks: parameters.season_weeks,
-        season.most_records: parameters.params.max_records_optin,
-    }
-    if any(drawn != said for drawn, said in facts.items()):
+    facts = (
+        (season.n_weeks, parameters.season_weeks),
+        (season.most_records, parameters.params.max_records_optin),
+        (SERIES_VERSION, parameters.mechanism_version),
+        (place.week, _week_of(manifest, place)),
+        (max(season.n_weeks, parameters.rotation), parameters.rotation),
+    )
+    if any(drawn != said for drawn, said in facts):
         raise VerificationFailed("the season is not the one that the parameters speak of.")
     weeks = [week.week for week in stated.earlier]
     every = [*weeks, *stated.unseen]
@@ -37,6 +46,12 @@ def season_prices(manifest: HeadListManifest) -> dict[str, Budget | Price]:
     if not is_ordered or len(set(every)) < len(every) or any(week >= place.week for week in every):
         raise VerificationFailed("the weeks before are not in order.")
     return week_prices(place, client_budget(parameters.params))
+
+
+def _week_of(manifest: HeadListManifest, place: SeasonPlace) -> int:
+    """Return which week of its season an epoch is."""
+    epoch, first = Epoch.parse(manifest.epoch), Epoch.parse(place.first_epoch)
+    return epoch.index - first.index + 1 if epoch.kind == first.kind else 0
 
 
 def earlier_files(manifest: HeadListManifest) -> Iterator[tuple[str, str, int, str, str]]:
@@ -61,6 +76,8 @@ def season_again(manifest: HeadListManifest, tables: Mapping[str, pa.Table]) -> 
     own = {group: tables[group] for group in GROUPS}
     weeks.append(WeekTables(place.week, manifest.guarantees[HEADLIST].people, own))
     found = MeasuredSeason.of(season_of(place), weeks, stated.unseen)
+    if not all(map(partial(_passed, found.draws.season), found.draws.weeks)):
+        raise VerificationFailed("a record was named without passing a test of its week.")
     if found.listing(params).cells != found.chosen(params).cells:
         raise VerificationFailed("clients were asked about another list than the weeks give.")
     when = found_weeks(found)
@@ -70,17 +87,31 @@ def season_again(manifest: HeadListManifest, tables: Mapping[str, pa.Table]) -> 
     return found
 
 
+def _passed(season: Season, week: WeekMeasured) -> bool:
+    """Whether every record that a week named is above a threshold of it."""
+    is_passed = np.zeros(len(week.is_new), dtype=np.bool_)
+    for number, track in enumerate(season.tracks):
+        threshold = track.thresholds[week.week - 1]
+        if threshold is not None:
+            is_passed |= week.sums[:, number] > threshold
+    return bool(is_passed[week.is_new].all())
+
+
 def changes_again(
     manifest: HeadListManifest,
     found: Measured | MeasuredSeason,
-    published: pa.Table,
+    published: Mapping[str, pa.Table],
     blocked: frozenset[str],
 ) -> pa.Table:
     """Find what changed again; as many queries are hidden as the manifest says."""
     assert isinstance(found, MeasuredSeason)
     assert manifest.season is not None
     every = changes_of(manifest.parameters.params, found)
-    shown = set(published["query"].to_pylist())
+    rows = published["head_list"].select(["query", "url"]).to_pylist()
+    stated = {(query, url) for query, urls in manifest.season.found.items() for url in urls}
+    if {(row["query"], row["url"]) for row in rows} != stated:
+        raise VerificationFailed("the season speaks of other records than are published.")
+    shown = set(published["changes"]["query"].to_pylist())
     hidden = blocked | (set(every["query"].to_list()) - shown)
     again = changes_table(every, manifest.decimals, hidden)
     if len(every) - again.num_rows != manifest.season.hidden_changes:
