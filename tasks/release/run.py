@@ -241,7 +241,7 @@ def require_free_epoch(request: LogRequest, release_id: str, entries: list[Entry
                 f"epoch {request.epoch} of {request.product}/{request.locale} has release "
                 f"{entry.release_id} already, with other parameters or another log, and people "
                 f"have paid for it. Release {release_id} would cost its full price: give "
-                "--pay-again if that is what you want; a series has one for each. Nobody was charged."
+                "--pay-again if that is what you want, but in a series. Nobody was charged."
             )
 
 
