@@ -151,7 +151,8 @@ class Home:
     def sweep(self) -> None:
         """Remove what killed processes left half-written more than a day ago."""
         a_day_ago = time.time() - 24 * 3600
-        for zone in (self.public, self.measurements, self.participation, self.keys):
+        zones = (self.public, self.measurements, self.participation, self.keys, self.series)
+        for zone in zones:
             for path in zone.rglob(".*.partial"):
                 with suppress(FileNotFoundError):  # its owner was only slow
                     if path.stat().st_mtime < a_day_ago:

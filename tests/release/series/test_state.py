@@ -1,5 +1,6 @@
 """What a season carries: an older, changed or lost state is refused, whatever is restored."""
 
+import os
 import shutil
 
 import pytest
@@ -8,6 +9,7 @@ from tasks.ledger.ledger import Ledger, LedgerCorrupt
 from tasks.ledger.rules import Kind
 from tasks.products.head_list.run import identify
 from tasks.release.walk import run_release
+from tests.homes import new_home
 from tests.release.series.support import run_week, series_home, usual, week_request, write_week
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("gates_waived")]
@@ -73,3 +75,16 @@ def test_a_restored_state_goes_on(home, root):
     require_refused(home, root, "Restore it")
     shutil.copytree(kept, home.series)
     next_week(home, root)
+
+
+def test_what_a_killed_week_left_half_written_goes_after_a_day(root):
+    home = new_home(root / "swept")
+    season = home.series / "a season"
+    season.mkdir(parents=True)
+    for name, age in (("old", 25), ("new", 1)):
+        path = season / f".week-001.state.{name}.partial"
+        path.write_bytes(b"sealed")
+        changed = path.stat().st_mtime - age * 3600
+        os.utime(path, (changed, changed))
+    home.sweep()
+    assert [path.name for path in season.iterdir()] == [".week-001.state.new.partial"]
