@@ -110,6 +110,14 @@ TABLES = {
         "ci_low": [0.4, 0.1, 0.2],
         "ci_high": [0.6, 0.3, 0.2],
     },
+    "changes": {
+        "change": ["entered", "rose", "left"],
+        "query": ["news", "mail", "maps"],
+        "probability": [0.5, 0.2, 0.1],
+        "previous": [None, 0.1, 0.2],
+        "ratio_low": [None, 1.5, 0.2],
+        "ratio_high": [None, 3.0, 0.9],
+    },
 }
 SUITES = [*FACTS, *TABLES]
 
@@ -232,7 +240,26 @@ def breaking_cases():
             (),
         )
     for suite, table in TABLES.items():
-        yield from breaking_tables(suite, list(table))
+        is_list = suite != "changes"
+        yield from breaking_tables(suite, list(table)) if is_list else breaking_changes()
+
+
+def breaking_changes():
+    """Yield the same for the table of what changed."""
+    suite, columns = "changes", list(TABLES["changes"])
+    ordered = f"expect_table_columns_to_match_ordered_list({', '.join(columns)})"
+    yield suite, ordered, frame(suite).select(columns[::-1]), ()
+    for name in ("change", "query"):
+        broken = frame(suite, **{name: [*TABLES[suite][name][:2], None]})
+        yield suite, f"{NOT_NULL}({name})", broken, ()
+    other = frame(suite, change=["entered", "rose", "fled"])
+    yield suite, "expect_column_values_to_be_in_set(change)", other, ()
+    twice = frame(suite, query=["news", "mail", "mail"])
+    yield suite, "expect_column_values_to_be_unique(query)", twice, ()
+    yield suite, f"{BETWEEN}(probability)", frame(suite, probability=[0.5, 1.5, 0.1]), ()
+    yield suite, f"{BETWEEN}(previous)", frame(suite, previous=[None, -0.1, 0.2]), ()
+    crossed = frame(suite, ratio_low=[None, 3.5, 0.2])
+    yield suite, f"{NOT_BELOW}(ratio_high, ratio_low)", crossed, ()
 
 
 def breaking_tables(suite, columns):
@@ -477,6 +504,7 @@ SPOILT = {
     "means": frame("means", n_rows=SECRET, agreement=SECRET, order_is_fixed=SECRET),
     "head_list": frame("head_list", query=[SECRET] * 3, url=[SECRET] * 3, rank=[SECRET] * 3),
     "trends": frame("trends", query=[SECRET] * 3, probability=[SECRET] * 3),
+    "changes": frame("changes", query=[SECRET] * 3, change=[SECRET] * 3),
 }
 
 

@@ -18,7 +18,8 @@ _LABELS = {
     SERIES: "series: everybody every week",
 }
 _SERIES = tuple(Series(method, label=_LABELS[method]) for method in METHODS)
-_YEAR = tuple(Series(method, "year", _LABELS[method]) for method in METHODS)
+_FEW = (FORGETFUL, ONCE, SERIES)
+_YEAR = tuple(Series(method, "year", _LABELS[method]) for method in _FEW)
 _TITLES = {
     STEADY: "nothing changes",
     SLOW: "5 % a week",
@@ -29,7 +30,6 @@ _CHANGES = tuple(
     Sweep(change, title, SeriesSetting(change=change), "epsilon", (4,), METHODS)
     for change, title in _TITLES.items()
 )
-_FEW = (FORGETFUL, ONCE, SERIES)
 _EPSILONS = tuple(
     Sweep(f"{change}-epsilon", _TITLES[change], SeriesSetting(change=change), "epsilon", (1, 2, 4),
           _FEW)
