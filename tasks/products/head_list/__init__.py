@@ -8,6 +8,8 @@ from tasks.products.product import Group, Product
 HEADLIST, HISTOGRAM, CLIENTS = "S", "T", "C"
 # Those of S whose first week of a season it is: they pay for all of its tests.
 JOINING = "J"
+# The groups of a week of a season, and the draws that find a list.
+OF_A_WEEK, FINDING = (JOINING, HEADLIST, CLIENTS), (JOINING, HEADLIST)
 # What a person can be asked about before devices see it.
 THE_LIST = "the list"
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from hybriddp.accounting.price import Price
 from hybriddp.params import Budget
-from tasks.products.head_list import CLIENTS, HEADLIST, JOINING
+from tasks.products.head_list import CLIENTS, FINDING, OF_A_WEEK
 from tasks.products.head_list.estimation.columns import CHANGES, HEAD_LIST, TRENDS
 from tasks.products.head_list.label import (
     HeadListManifest,
@@ -32,7 +32,7 @@ def schemas(manifest: HeadListManifest) -> dict[str, pa.Schema]:
 def groups(manifest: HeadListManifest) -> tuple[str, ...]:
     """Return the groups whose measurements the list was made from."""
     if manifest.season is not None:
-        return (JOINING, HEADLIST, CLIENTS)
+        return OF_A_WEEK
     return groups_of(manifest.parameters.params)
 
 
@@ -83,7 +83,7 @@ def decided(
 ) -> Mapping[str, pa.Table]:
     """Return the measurements without the queries that devices were not asked about."""
     left_out = decisions[LISTED]["left_out"]
-    finding = [group for group in (JOINING, HEADLIST) if group in measured]
+    finding = [group for group in FINDING if group in measured]
     return {**measured, **{group: without(measured[group], left_out) for group in finding}}
 
 

@@ -25,7 +25,6 @@ from tasks.budget.reserve import void_reservation
 from tasks.ledger.rules import Kind
 from tasks.products.head_list import CLIENTS, HEADLIST, JOINING
 from tasks.products.head_list.request import ReleaseRequest
-from tests.examples import IS_CAMPAIGN
 from tests.release.faults import (
     Point,
     join,
@@ -251,7 +250,6 @@ def _numbered(names: Sequence[str]) -> list[tuple[str, int]]:
 
 
 @pytest.mark.long
-@pytest.mark.skipif(not IS_CAMPAIGN, reason="`make campaign` kills at every point")
 def test_two_hundred_kills_over_whole_seasons(fast_folder):
     recorded = Season(fast_folder / "kills" / "recorded", {}, record=True).run()
     assert left_of(recorded) == []

@@ -17,7 +17,7 @@ from hybriddp.params import PAPER
 from tasks.ledger.rules import Kind
 from tasks.measured.derived import read_derived, write_derived, written_or
 from tasks.measured.stored import load_measurement
-from tasks.products.head_list import CLIENTS, HEADLIST, HISTOGRAM, JOINING
+from tasks.products.head_list import CLIENTS, FINDING, HEADLIST, HISTOGRAM
 from tasks.products.head_list.estimation.listing import Listing, Measured
 from tasks.products.head_list.estimation.recompute import estimated_from
 from tasks.products.head_list.measuring.left_out import left_out
@@ -27,9 +27,6 @@ from tasks.release.run import Release
 
 if TYPE_CHECKING:
     from tasks.products.head_list.series.measured import MeasuredSeason
-
-# The draws that find the list.
-FINDING = (JOINING, HEADLIST)
 
 Cells = list[tuple[str | None, str | None]]
 

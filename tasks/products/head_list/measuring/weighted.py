@@ -4,6 +4,7 @@ All that either needs is a sum over records, so the log is read once, before any
 """
 
 from collections import defaultdict
+from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,7 @@ from tasks.products.head_list import HEADLIST
 from tasks.products.head_list.estimation.listing import CONCENTRATION, Cell, Listing
 from tasks.products.head_list.run import HeadListRun, params_of
 
-DRAWN = pa.schema(
+_DRAWN = pa.schema(
     [
         ("query", pa.string()),
         ("url", pa.string()),  # null: the query with any other url
@@ -42,14 +43,7 @@ def draw_weighted_list(run: HeadListRun) -> pa.Table:
             zip(pairs_of(records), named.noisy_counts.tolist(), strict=True)
         )
         shares = mechanism.measuring.draw(shares_on(listing, sums))
-        cells = [*listing.cells[:-1], (None, CONCENTRATION)]
-        columns = {
-            "query": [query for query, _ in cells],
-            "url": [url for _, url in cells],
-            "noisy_count": [weight_of.get(cell) for cell in cells],
-            "noisy_share": shares,
-        }
-        return pa.table(columns, schema=DRAWN)
+        return measured_table(listing, weight_of, shares)
 
     event = mechanism.event
     units = event.most_records, event.weight_units, event.share_units
@@ -91,6 +85,21 @@ def shares_on(listing: Listing, sums: pa.Table) -> IntArray:
         exact[None, CONCENTRATION] += concentration if is_named else 0
     wanted = [*listing.cells[:-1], (None, CONCENTRATION)]
     return np.array([exact[cell] for cell in wanted], dtype=np.int64)
+
+
+def measured_table(listing: Listing, weight_of: Mapping[Cell, int], shares: IntArray) -> pa.Table:
+    """Return what was measured of every cell but <*,*>, and last the concentration.
+
+    Cells that are no record have no weight, nor has a record that a season has just named.
+    """
+    cells = [*listing.cells[:-1], (None, CONCENTRATION)]
+    columns = {
+        "query": [query for query, _ in cells],
+        "url": [url for _, url in cells],
+        "noisy_count": [weight_of.get(cell) for cell in cells],
+        "noisy_share": shares,
+    }
+    return pa.table(columns, schema=_DRAWN)
 
 
 def pairs_of(table: pa.Table) -> list[tuple[str, str]]:

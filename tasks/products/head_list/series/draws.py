@@ -15,21 +15,21 @@ import pyarrow as pa
 from hybriddp.arrays import BoolArray
 from hybriddp.series.finding import Carried, WeekFinding
 from hybriddp.series.season import Season
-from tasks.ledger.rules import Entry, Kind
+from tasks.ledger.rules import Entry
 from tasks.measured.drawing import draw_together
 from tasks.measured.stored import load_measurement
 from tasks.products.head_list import HEADLIST, JOINING
-from tasks.products.head_list.estimation.listing import CONCENTRATION, Cell, Listing
+from tasks.products.head_list.estimation.listing import Cell, Listing
 from tasks.products.head_list.measuring.left_out_file import named_records
 from tasks.products.head_list.measuring.weighted import (
-    DRAWN,
+    measured_table,
     pairs_of,
     shares_on,
     sum_records,
 )
 from tasks.products.head_list.request import ReleaseRequest
 from tasks.products.head_list.run import HeadListRun
-from tasks.products.head_list.series.place import Week, of_season, season_of, weeks_of
+from tasks.products.head_list.series.place import Week, season_of, season_weeks, weeks_of
 from tasks.products.head_list.series.request import events_of
 from tasks.products.head_list.series.state import State, StateStore
 from tasks.publish.shelf import list_rows
@@ -143,14 +143,8 @@ def _measure(
     """Measure shares on everything that is known now; say this week's weights of what was known."""
     weight_of: dict[Cell, int] = dict(zip(counted.known, noisy_weights, strict=True))
     listing = Listing.of([*counted.known, *new])
-    cells = [*listing.cells[:-1], (None, CONCENTRATION)]
-    columns = {
-        "query": [query for query, _ in cells],
-        "url": [url for _, url in cells],
-        "noisy_count": [weight_of.get(cell) for cell in cells],
-        "noisy_share": finding.measuring.draw(shares_on(listing, counted.sums)),
-    }
-    return pa.table(columns, schema=DRAWN)
+    shares = finding.measuring.draw(shares_on(listing, counted.sums))
+    return measured_table(listing, weight_of, shares)
 
 
 def require_carried(run: HeadListRun) -> None:
@@ -167,12 +161,8 @@ def _carried(run: HeadListRun, season: Season, before: Week | None) -> State:
 
 def _require_next(run: HeadListRun) -> None:
     """Refuse a week that a later one has overtaken: its sums do not have room for it any more."""
-    request = run.request
-    weeks = weeks_of(run.ledger.entries(), request.product, request.locale, run.place.series)
-    overtaken = [
-        week for week in weeks
-        if week.place.key == run.place.key and week.place.week > run.place.week and week.has_begun
-    ]  # fmt: skip
+    later = (week for week in season_weeks(run) if week.place.week > run.place.week)
+    overtaken = [week for week in later if week.has_begun]
     if overtaken:
         raise BudgetRefused(
             f"week {overtaken[0].place.week} of series {run.place.series} was drawn before week "
@@ -183,9 +173,8 @@ def _require_next(run: HeadListRun) -> None:
 
 def _last_drawn(run: HeadListRun) -> Week | None:
     """Return the newest week of the season that was drawn before this one."""
-    request = run.request
-    weeks = weeks_of(run.ledger.entries(), request.product, request.locale, run.place.series)
-    drawn = [week for week in of_season(weeks, run.place) if week.is_drawn]
+    before = (week for week in season_weeks(run) if week.place.week < run.place.week)
+    drawn = [week for week in before if week.is_drawn]
     return max(drawn, key=lambda week: week.place.week, default=None)
 
 
@@ -208,12 +197,10 @@ def _known_names(run: HeadListRun, before: Week | None) -> list[tuple[str, str]]
 
 def forget_older(run: HeadListRun) -> None:
     """Remove what the season carries no more: older states; after its end all, with the key."""
-    state = run.state
-    if not state.has(Kind.DRAWN, HEADLIST):
-        return
     request, place = run.request, run.place
-    weeks = weeks_of(run.ledger.entries(), request.product, request.locale, place.series)
-    last = max(week.place.week for week in weeks if week.place.key == place.key and week.is_drawn)
+    last = max((week.place.week for week in season_weeks(run) if week.is_drawn), default=None)
+    if last is None:
+        return
     is_over = last == season_of(place).n_weeks
     _store_of(run).keep_only(None if is_over else last)
     for season in range(1, place.season):

@@ -16,7 +16,7 @@ from hybriddp.series.season import Season
 from tasks.budget.policy import Policy
 from tasks.budget.spending import sealed_file
 from tasks.gates.lists import latest_folder
-from tasks.ledger.payloads import EarlierWeek, Reserved, SeasonPlace
+from tasks.ledger.payloads import Drawn, EarlierWeek, Reserved, SeasonPlace
 from tasks.ledger.rules import Entry, Kind, live_reservations
 from tasks.log.engine import Engine
 from tasks.log.epochs import Epoch
@@ -63,7 +63,7 @@ def weeks_of(entries: list[Entry], product: str, locale: str, series: str) -> li
                 reserved,
                 place,
                 (Kind.DRAW_STARTED, JOINING) in rows,
-                None if drawn is None else getattr(drawn.payload, "state", None),
+                None if drawn is None else drawn.said(Drawn).state,
                 drawn is not None,
                 (Kind.PUBLISHED, "") in rows and (Kind.WITHDRAWN, "") not in rows,
             )
@@ -71,9 +71,11 @@ def weeks_of(entries: list[Entry], product: str, locale: str, series: str) -> li
     return found
 
 
-def of_season(weeks: Iterable[Week], place: SeasonPlace) -> list[Week]:
-    """Return the weeks of one season before a place in it."""
-    return [w for w in weeks if w.place.key == place.key and w.place.week < place.week]
+def season_weeks(run: HeadListRun) -> list[Week]:
+    """Return the reserved weeks of a run's season, as the ledger has them now."""
+    request, key = run.request, run.place.key
+    weeks = weeks_of(run.ledger.entries(), request.product, request.locale, run.place.series)
+    return [week for week in weeks if week.place.key == key]
 
 
 def season_of(place: SeasonPlace) -> Season:
@@ -219,9 +221,8 @@ def put_members(engine: Engine, run: HeadListRun) -> None:
     A reservation whose draw has not begun may still be given back, and what whoever joins pays for
     the tests with it; so it does not count. Private.
     """
-    request = run.request
-    weeks = weeks_of(run.ledger.entries(), request.product, request.locale, run.place.series)
-    begun = [week for week in of_season(weeks, run.place) if week.has_begun]
+    before = (week for week in season_weeks(run) if week.place.week < run.place.week)
+    begun = [week for week in before if week.has_begun]
     files = dict.fromkeys(sealed_file(run.home, week.reserved.participation) for week in begun)
     if files:
         engine.read_sealed("season_participation", list(files))

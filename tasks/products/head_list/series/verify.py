@@ -9,11 +9,12 @@ import pyarrow as pa
 from hybriddp.accounting.price import Price
 from hybriddp.params import Budget
 from hybriddp.randomizers.laws import client_budget
+from hybriddp.series.finding import Carried, WeekFinding
 from hybriddp.series.measured import WeekMeasured
 from hybriddp.series.season import Season
 from tasks.ledger.payloads import SeasonPlace
 from tasks.log.epochs import Epoch
-from tasks.products.head_list import CLIENTS, HEADLIST, JOINING
+from tasks.products.head_list import HEADLIST, OF_A_WEEK
 from tasks.products.head_list.estimation.listing import Measured
 from tasks.products.head_list.label import HeadListManifest
 from tasks.products.head_list.series.changes import changes_of, changes_table
@@ -21,8 +22,6 @@ from tasks.products.head_list.series.measured import MeasuredSeason, WeekTables,
 from tasks.products.head_list.series.place import season_of
 from tasks.products.head_list.series.request import SERIES_VERSION, week_prices
 from tasks.verify.checks import VerificationFailed
-
-GROUPS = (JOINING, HEADLIST, CLIENTS)
 
 
 def season_prices(manifest: HeadListManifest) -> dict[str, Budget | Price]:
@@ -58,7 +57,7 @@ def earlier_files(manifest: HeadListManifest) -> Iterator[tuple[str, str, int, s
     """Return the measurements of the weeks before: key, release, attempt, group and digest."""
     stated = manifest.season
     for week in [] if stated is None else stated.earlier:
-        if set(week.measurements) != set(GROUPS):
+        if set(week.measurements) != set(OF_A_WEEK):
             raise VerificationFailed("a week before lacks a measurement.")
         for group, digest in week.measurements.items():
             yield _key(week.week, group), week.release_id, week.attempt, group, digest
@@ -70,10 +69,10 @@ def season_again(manifest: HeadListManifest, tables: Mapping[str, pa.Table]) -> 
     assert stated is not None
     place = stated.place(manifest.parameters)
     weeks = [
-        WeekTables(week.week, week.people, {g: tables[_key(week.week, g)] for g in GROUPS})
+        WeekTables(week.week, week.people, {g: tables[_key(week.week, g)] for g in OF_A_WEEK})
         for week in stated.earlier
     ]
-    own = {group: tables[group] for group in GROUPS}
+    own = {group: tables[group] for group in OF_A_WEEK}
     weeks.append(WeekTables(place.week, manifest.guarantees[HEADLIST].people, own))
     found = MeasuredSeason.of(season_of(place), weeks, stated.unseen)
     if not all(map(partial(_passed, found.draws.season), found.draws.weeks)):
@@ -88,13 +87,10 @@ def season_again(manifest: HeadListManifest, tables: Mapping[str, pa.Table]) -> 
 
 
 def _passed(season: Season, week: WeekMeasured) -> bool:
-    """Whether every record that a week named is above a threshold of it."""
-    is_passed = np.zeros(len(week.is_new), dtype=np.bool_)
-    for number, track in enumerate(season.tracks):
-        threshold = track.thresholds[week.week - 1]
-        if threshold is not None:
-            is_passed |= week.sums[:, number] > threshold
-    return bool(is_passed[week.is_new].all())
+    """Whether every record that a week named passes a test of it."""
+    sums = week.sums[week.is_new]
+    named = Carried(week.week, sums, np.ones_like(sums, dtype=np.bool_))
+    return bool(WeekFinding(season, week.week).named(named).all())
 
 
 def changes_again(
