@@ -10,6 +10,8 @@ SEED   := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
 export DO_NOT_TRACK := 1
 export PREFECT_SERVER_ANALYTICS_ENABLED := false
 export GX_ANALYTICS_ENABLED := false
+# A test starts a hundred processes: without bytecode each of them compiles the whole program again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup release test check serve bench campaign golden clean
 .DEFAULT_GOAL := test

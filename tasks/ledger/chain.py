@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from hybriddp.errors import HybridDPError
@@ -79,6 +80,8 @@ def row_hash(row: RawRow | tuple[Any, ...]) -> str:
     return hashlib.sha256(spelt.encode()).hexdigest()
 
 
+# A release looks at its few rows some hundred times. Rows never change, so what one says does not.
+@lru_cache(maxsize=4096, typed=True)
 def entry_of(row: RawRow) -> Entry:
     """Read a row."""
     seq, at, kind, release_id, attempt, draw, payload, previous, own = row

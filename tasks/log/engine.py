@@ -5,19 +5,18 @@ never pasted, and secrets come in as tables: SQL text lands in plans, logs and e
 """
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import duckdb
+import numpy as np
 import pyarrow as pa
-from duckdb.func import PythonUDFType
 
-from tasks.log.batches import whole_groups
 from tasks.log.failures import EngineFailed, OutOfSpace, silent
-from tasks.log.ids import canonical_ids
+from tasks.log.instances import cursor_of, start, warehouse_instance
 from tasks.log.interrupts import stoppable
 from tasks.log.raw.file_sql import paths_of, quoted, reader_of, text_of
 from tasks.store.machine import machine_fault_in
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 SQL = Path(__file__).parents[2] / "sql"
 Kernel = Callable[[pa.RecordBatch], pa.RecordBatch]
 
-# Under 4 GB for the whole process: DuckDB spills what does not fit.
-_MEMORY_LIMIT = "2GB"
 _ROWS_PER_BATCH = 1 << 17
 
 
@@ -80,15 +77,6 @@ class DuckDBEngine:
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
-        # A time without a time zone is UTC, wherever this machine stands.
-        connection.execute("set TimeZone = 'UTC'")
-        connection.create_function(
-            "canonical_id",
-            canonical_ids,
-            ["VARCHAR", "VARCHAR"],
-            "VARCHAR",
-            type=PythonUDFType.ARROW,
-        )
 
     def read(
         self, name: str, source: "Source", columns: Mapping[str, str | Sequence[str] | None]
@@ -152,9 +140,9 @@ class DuckDBEngine:
         """Apply a kernel to a result, batch by batch, and keep what comes out."""
         with silent(result):
             # A cursor reads while the connection writes.
-            source = self._connection.cursor().table(name).to_arrow_reader(_ROWS_PER_BATCH)
+            source = cursor_of(self._connection).table(name).to_arrow_reader(_ROWS_PER_BATCH)
             nothing = pa.RecordBatch.from_pylist([], schema=source.schema)
-            batches = source if whole is None else whole_groups(source, whole)
+            batches = source if whole is None else _whole_groups(source, whole)
             # A rerun takes a result that it finds for whole, so it gets its name last. (Not by a
             # transaction: in DuckDB 2.0 a table that was filled in one from Arrow reads as empty.)
             partial = f"{result}_unfinished"
@@ -186,20 +174,9 @@ def open_warehouse(folder: Path) -> Iterator[DuckDBEngine]:
     """Open the DuckDB file of a release at work; everything that it spills stays beside it."""
     require_plain_folder(folder)
     hold(folder)
-    plain = plain_path(folder)
+    instance = warehouse_instance(plain_path(folder))
     try:
-        connection = duckdb.connect(
-            f"{plain}/warehouse.duckdb",
-            config={
-                "memory_limit": _MEMORY_LIMIT,
-                "temp_directory": f"{plain}/spill",
-                "preserve_insertion_order": True,
-                # Tables live for minutes: choosing how to compress them costs more than it saves.
-                "force_compression": "uncompressed",
-                "autoinstall_known_extensions": False,
-                "autoload_known_extensions": False,
-            },
-        )
+        connection = instance.open()
     except duckdb.Error as error:
         if fault := machine_fault_in(str(error)):
             raise OutOfSpace(f"{folder}: {fault}") from None
@@ -211,7 +188,7 @@ def open_warehouse(folder: Path) -> Iterator[DuckDBEngine]:
         yield DuckDBEngine(connection)
     finally:
         with silent("writing the warehouse"):
-            connection.close()
+            instance.close(connection)
 
 
 @contextmanager
@@ -221,15 +198,30 @@ def open_memory(spill: Path) -> Iterator[DuckDBEngine]:
     What does not fit into memory goes below the folder `spill`, and is removed.
     """
     folder = spill / uuid.uuid4().hex  # DuckDB makes it if it needs it
-    connection = duckdb.connect(
-        ":memory:",
-        config={
-            "memory_limit": _MEMORY_LIMIT,
-            "temp_directory": f"{plain_path(spill.parent)}/{spill.name}/{folder.name}",
-        },
-    )
+    connection = start(f"{plain_path(spill.parent)}/{spill.name}/{folder.name}")
     try:
         yield DuckDBEngine(connection)
     finally:
         connection.close()
         remove(folder)
+
+
+def _whole_groups(batches: Iterable[pa.RecordBatch], column: str) -> Iterator[pa.RecordBatch]:
+    """Cut batches in the order of a column anew, so that its equal values stay together."""
+    held: list[pa.RecordBatch] = []
+    last = None
+    for batch in batches:
+        values = batch.column(column).to_numpy()
+        if len(values) == 0:
+            continue
+        # A group in two pieces would be a person who gives twice what they may.
+        if np.any(np.diff(values) < 0) or (last is not None and values[0] < last):
+            raise EngineFailed(f"rows are not in the order of {column}; nothing was counted.")
+        start = int(np.searchsorted(values, values[-1]))  # of a group that may go on
+        if start > 0 or (last is not None and values[0] > last):
+            yield pa.concat_batches([*held, batch[:start]])
+            held = []
+        held.append(batch[start:])
+        last = values[-1]
+    if held:
+        yield pa.concat_batches(held)

@@ -1,6 +1,7 @@
 """A release, and one run of it: what was asked for, which release that is, where its things are."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from tasks.ledger.rules import Attempt, Entry, Kind, live_reservations
 from tasks.log.epochs import Epoch
 from tasks.log.raw.files import BadInput, Source, inspect
 from tasks.products.product import Product
-from tasks.products.registry import product_of
+from tasks.products.registry import product_of, product_with
 from tasks.products.request import LogRequest, SearchRequest
 from tasks.release.refusals import BudgetRefused
 from tasks.store.home import Home
@@ -40,9 +41,9 @@ class Release:
         """What the ledger knows of this attempt now."""
         return self.ledger.attempt(self.release_id, self.attempt)
 
-    @property
+    @cached_property
     def reservation(self) -> Reserved:
-        """What was reserved: parameters, groups, participation."""
+        """What was reserved: parameters, groups, participation; it never changes."""
         reserved = self.state.reserved
         if reserved is None:
             raise BudgetRefused(f"release {self.release_id} was never reserved.")
@@ -82,7 +83,7 @@ class LogRun(Release):
     @property
     def product(self) -> Product:
         """What kind of release it is."""
-        return product_of(self.request.measurement_parameters())
+        return product_with(self.request.parameters().strategy)
 
     @property
     def epoch(self) -> Epoch:
@@ -176,9 +177,8 @@ def release_ids_of(request: LogRequest, home: Home) -> tuple[str, str]:
     }
     key = Keyring.open(home).release
     current_id, first_id = (key.digest(canonical_json(i))[:_ID_DIGITS] for i in (identity, first))
-    _LOG_IDS[current_id] = _LOG_IDS[first_id] = key.digest(canonical_json({"log": digest}))[
-        :_ID_DIGITS
-    ]
+    log_id = key.digest(canonical_json({"log": digest}))[:_ID_DIGITS]
+    _LOG_IDS.update({current_id: log_id, first_id: log_id})
     return current_id, first_id
 
 

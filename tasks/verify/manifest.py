@@ -5,6 +5,7 @@ It is read once, at the door, into the model of its product; behind it nobody lo
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from functools import cache
 from importlib.metadata import version
 from typing import Annotated, Any
 
@@ -155,6 +156,7 @@ class Sighting(BaseModel):
         return StatedCap.model_validate(self.cap)
 
 
+@cache
 def code_version() -> str:
     """Return the version of this program."""
     return version("hybriddp")

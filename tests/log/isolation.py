@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -32,6 +31,7 @@ from tasks.products.head_list.run import HeadListRun
 from tasks.products.mean.request import MeanRequest
 from tasks.products.numbers.log import NumbersRun, load_numbers
 from tasks.store.home import Home
+from tests.engines import empty_database
 
 N_WRITERS = 40
 # Of forty, how many are tried alone.
@@ -164,7 +164,7 @@ class Reader:
 
     def read_or_raise(self, kind: str, file: Path) -> dict[str, Any]:
         """Return everything of everybody."""
-        with duckdb.connect(config={"threads": 1}) as connection:  # which knows no other file
+        with empty_database() as connection:  # which knows no other file
             return self._read(DuckDBEngine(connection), kind, file)
 
     def _read(self, engine: DuckDBEngine, kind: str, file: Path) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 
-import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +12,7 @@ from tasks.log.normalisation import normalise_records
 from tasks.products.head_list.measuring.cohorts import assign_groups
 from tasks.products.head_list.request import ReleaseRequest
 from tasks.products.head_list.run import HeadListRun
+from tests.engines import empty_database
 from tests.examples import few
 from tests.homes import new_home
 
@@ -76,7 +76,7 @@ def records_of(home, rows_of, asked):
         **asked,
     )
     run = HeadListRun(home, "0" * 32, 1, request)
-    with duckdb.connect() as connection:
+    with empty_database() as connection:
         engine = DuckDBEngine(connection)
         load_searches(engine, run)
         assign_groups(engine, run)

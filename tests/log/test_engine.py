@@ -7,19 +7,19 @@ import sys
 import threading
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from tasks.log.engine import DuckDBEngine
 from tasks.log.failures import OutOfSpace
 from tasks.log.ingest import _reading
 from tasks.log.raw.files import Source
+from tests.engines import empty_database
 from tests.patience import PATIENCE
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_a_full_disk_is_named_and_the_log_is_not_blamed():
-    with duckdb.connect() as connection:
+    with empty_database() as connection:
         engine = DuckDBEngine(connection)
         connection.execute("create table rows as select range from range(1_000_000)")
         source = Source((Path("log.tsv"),), "tsv", ("person",))
@@ -31,7 +31,7 @@ def test_a_full_disk_is_named_and_the_log_is_not_blamed():
 
 
 def test_a_query_that_is_interrupted_was_stopped():
-    with duckdb.connect() as connection:
+    with empty_database() as connection:
         engine = DuckDBEngine(connection)
         connection.execute("create view endless as select a.range as n from range(10_000_000) a")
         connection.execute("create view rows as select a.n from endless a, endless b, endless c")

@@ -2,7 +2,6 @@
 
 import unicodedata
 
-import duckdb
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -23,6 +22,7 @@ from tasks.log.raw.files import Source
 from tasks.products.head_list.request import ReleaseRequest
 from tasks.products.head_list.run import HeadListRun
 from tasks.store.keys import Keyring
+from tests.engines import empty_database
 from tests.examples import few
 from tests.homes import new_home
 
@@ -58,7 +58,7 @@ def line_rules(dialect):
 
 def in_duckdb(texts, form):
     """Return ids as the log's, the roster's and the broken lines' SQL has them."""
-    with duckdb.connect(config={"threads": 1}) as connection:
+    with empty_database() as connection:
         engine, ids = DuckDBEngine(connection), in_sql(form)
         raw = {"person": texts, "optin": [None] * len(texts), "key": [None] * len(texts)}
         raw = {name: pa.array(values, pa.string()) for name, values in raw.items()}
@@ -118,7 +118,7 @@ def test_a_line_that_cannot_be_read_names_whom_it_would_name(dialect, end, form,
     lines = map(delimiter.join, [(b"AnonID", b"Query"), *rows, (ids[-1], OVERSIZE)])
     file = tmp_path / f"log.{dialect}"
     file.write_bytes(end.join(lines) + end)
-    with duckdb.connect(config={"threads": 1}) as connection:
+    with empty_database() as connection:
         engine = DuckDBEngine(connection)
         engine.read("raw_log", Source((file,), dialect, ("AnonID", "Query")), LOG_COLUMNS)
         engine.step("log/stg_search_log", into="stg_log", **LOG_RULES, **in_sql(form))
@@ -149,7 +149,7 @@ def test_canonical_ids_stay_what_they_are(text):
 
 def test_form_1_is_what_version_0_1_0_did():
     """Its trim() knew space separators alone, and no normalisation; accounts depend on it."""
-    with duckdb.connect() as connection:
+    with empty_database() as connection:
         for text in ADVERSARIAL:
             ((trimmed,),) = connection.execute("select trim($text)", {"text": text}).fetchall()
             assert canonical(text, FIRST_FORM) == trimmed
@@ -160,7 +160,7 @@ def test_accounts_are_the_same_in_sql_and_in_python(text, tmp_path):
     home = new_home(tmp_path)
     run = HeadListRun(home, "0" * 32, 1, ReleaseRequest(log="log.tsv", epoch="2026-W46"))
     members = pa.table({"person": [canonical(text)], "is_optin": [True]})
-    with duckdb.connect(config={"threads": 1}) as connection:
+    with empty_database() as connection:
         engine = DuckDBEngine(connection)
         engine.put("members", members)
         keyed_accounts(engine, run)

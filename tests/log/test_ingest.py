@@ -25,6 +25,7 @@ from tasks.products.head_list.measuring.cohorts import choose_cohorts
 from tasks.products.head_list.request import ReleaseRequest
 from tasks.products.head_list.run import identify
 from tasks.products.request import LogColumns
+from tests.engines import empty_database
 from tests.homes import new_home, steps_of
 
 SECRET = "planted-secret"
@@ -557,7 +558,7 @@ def test_result_that_was_not_finished_is_not_there():
             raise KeyboardInterrupt
         return batch
 
-    with duckdb.connect() as connection:
+    with empty_database() as connection:
         engine = DuckDBEngine(connection)
         connection.execute("create table numbers as select range as n from range(300_000)")
         with pytest.raises(KeyboardInterrupt):
@@ -579,7 +580,7 @@ def test_a_person_comes_whole_however_many_batches_they_fill(monkeypatch, rows_p
         seen.extend(np.unique(batch.column("person").to_numpy()))
         return batch
 
-    with duckdb.connect() as connection:
+    with empty_database() as connection:
         engine = DuckDBEngine(connection)
         connection.register("given", pa.table({"person": people}))
         connection.execute("create table rows as select * from given")

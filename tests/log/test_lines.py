@@ -2,13 +2,13 @@
 
 import gzip
 
-import duckdb
 import pytest
 
 import tasks.log.raw.lines
 from tasks.log.engine import DuckDBEngine
 from tasks.log.raw.files import BadInput, inspect
 from tasks.log.raw.lines import count_records, require_every_line
+from tests.engines import empty_database
 from tests.homes import new_home
 from tests.log.isolation import COLUMNS, LAYOUTS, Reader, rows_of
 
@@ -87,7 +87,7 @@ def test_duckdb_reads_or_rejects_every_line_that_was_counted(tmp_path, line, n_c
         lines = [part.split(b"\t")[0] for part in lines]
     for end in (b"\n", b""):
         source = source_of(tmp_path / "log.tsv", b"\n".join(lines) + end)
-        with duckdb.connect(config={"threads": 1}) as connection:
+        with empty_database() as connection:
             engine = DuckDBEngine(connection)
             engine.read("raw", source, {"person": "person"})
             connection.execute("create table rows as select * from raw")

@@ -3,11 +3,11 @@
 import tomllib
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
 import pytest
 
 from tasks.log.engine import SQL, DuckDBEngine
+from tests.engines import empty_database
 
 HERE = Path(__file__).parent
 
@@ -62,7 +62,7 @@ def readable(table, ordered):
 def test_step(path):
     case = tomllib.loads(path.read_text(encoding="utf-8"))
     assert case["about"]
-    with duckdb.connect() as connection:
+    with empty_database() as connection:
         engine = DuckDBEngine(connection)
         for name, given in case["tables"].items():
             # Stored, not only shown: some steps tell rows apart by where they are.

@@ -1,6 +1,5 @@
 """HMAC spelled out in SQL is Python's HMAC: accounts and groups can be found again without SQL."""
 
-import duckdb
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -13,6 +12,7 @@ from tasks.products.head_list.measuring.cohorts import assign_groups
 from tasks.products.head_list.request import ReleaseRequest
 from tasks.products.head_list.run import HeadListRun
 from tasks.store.keys import Keyring, make_keys
+from tests.engines import empty_database
 from tests.examples import few
 from tests.homes import new_home
 
@@ -39,7 +39,7 @@ def test_hashes_are_pythons(run, persons):
             "is_optin": pa.array([False] * len(persons), pa.bool_()),
         }
     )
-    with duckdb.connect() as connection:
+    with empty_database() as connection:
         engine = DuckDBEngine(connection)
         engine.put("members", members)
         assign_groups(engine, run)

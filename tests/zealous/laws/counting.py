@@ -6,7 +6,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
 import pytest
 
@@ -19,6 +18,7 @@ from tasks.log.ingest import load_searches
 from tasks.products.histograms.contributions import Vocabulary, pick_items
 from tasks.products.histograms.draws import ZealousRun, choose_people
 from tasks.store.keys import Keyring
+from tests.engines import empty_database
 from tests.homes import new_home
 from tests.zealous.support import request_for, reserve_log, write_log
 
@@ -59,7 +59,7 @@ class Curator:
         asked = request_for(log, roster=self._roster, histograms=tuple(kinds), **settings)
         run = ZealousRun(self._home, self._reserved.release_id, self._reserved.attempt, asked)
         published = pa.table({"query": pa.array(shown, pa.string())})
-        with duckdb.connect() as connection, pytest.MonkeyPatch.context() as patch:
+        with empty_database() as connection, pytest.MonkeyPatch.context() as patch:
             engine = DuckDBEngine(connection)
             patch.setattr(
                 tasks.products.histograms.draws, "open_warehouse", lambda _: nullcontext(engine)

@@ -1,0 +1,28 @@
+"""A DuckDB of a test's own, without starting one: that takes longer than most of what is asked."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from itertools import count
+from tempfile import gettempdir
+
+import duckdb
+
+from tasks.log.instances import start
+
+_NUMBERS = count()
+
+
+@cache
+def _instance() -> duckdb.DuckDBPyConnection:
+    return start(gettempdir())
+
+
+@contextmanager
+def empty_database() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Connect to a database in memory that nobody else sees, as releases' own are started."""
+    name = f"database_{next(_NUMBERS)}"
+    with _instance().cursor() as connection:
+        connection.execute(f"attach ':memory:' as {name}; use {name}")
+        yield connection
+    _instance().execute(f"detach {name}")
