@@ -44,7 +44,7 @@ $(DEMO_LOG): | $(STAMP)
 	$(BIN)/hybriddp generate --kind aol-like --users $(USERS) --seed 1 --epoch $(LAST_WEEK) --out $@
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -q -n 2 --no-loadscope-reorder -m 'not long'
+	$(BIN)/python -m pytest -q -n 3 --no-loadscope-reorder -m 'not long'
 
 # What to run before a commit: about a minute.
 check: $(STAMP)

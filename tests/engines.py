@@ -1,5 +1,6 @@
 """A DuckDB of a test's own, without starting one: that takes longer than most of what is asked."""
 
+import atexit
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -15,7 +16,13 @@ _NUMBERS = count()
 
 @cache
 def _instance() -> duckdb.DuckDBPyConnection:
+    atexit.register(_end)
     return start(gettempdir())
+
+
+def _end() -> None:
+    _instance().close()
+    _instance.cache_clear()
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from flows.server.temporary import (
     DATABASE_SETTINGS,
     DATABASE_URL,
     fault_of,
+    lend_database,
     wait_until_healthy,
 )
 from flows.server.tied import Child, listen
@@ -123,10 +124,12 @@ def _run(children: list[Child], arguments: tuple[str, ...], environment: dict[st
 
 
 def _require_whole_database(home: Home) -> None:
-    """Refuse a damaged history of runs at once: Prefect would try for minutes."""
+    """Begin a history of runs; refuse a damaged one at once: Prefect would try for minutes."""
     home.prefect.mkdir(mode=0o700, exist_ok=True)
     database = home.prefect / DATABASE
-    if database.exists() and (fault := fault_of(database)):
+    if not database.exists():
+        lend_database(home, home.prefect)
+    elif fault := fault_of(database):
         raise HybridDPError(
             f"{database} is damaged ({fault}). It holds the history of runs only; what was paid "
             "and drawn is in the ledger. Move it away, with the files whose names begin like its "

@@ -71,10 +71,7 @@ def begin(home: Home) -> Server:
 def _start(home: Home) -> Server:
     """Start a server that only this process has the key to."""
     scratch = _new_scratch(home)
-    empty = home.prefect / f"empty-{version('prefect')}.db"
-    has_copy = _is_whole(empty)
-    if has_copy:  # making the tables takes longer than everything else
-        shutil.copyfile(empty, scratch / DATABASE)
+    has_copy = lend_database(home, scratch)
     listener = listen(0)
     settings = guarded_settings(listener.getsockname()[1], new_key())
     os.environ.update(settings)
@@ -87,8 +84,24 @@ def _start(home: Home) -> Server:
     }
     child = Child.start("server", environment=environment, folder=scratch, listener=listener)
     atexit.register(_end, child, scratch)
-    to_keep = None if has_copy else (scratch / DATABASE, empty)
+    to_keep = None if has_copy else (scratch / DATABASE, _empty_database(home))
     return Server(settings["PREFECT_API_URL"], child, to_keep)
+
+
+def lend_database(home: Home, folder: Path) -> bool:
+    """Put a copy of the home's empty database into a folder, if it has one.
+
+    Making the tables takes longer than everything else that a server does at its start.
+    """
+    empty = _empty_database(home)
+    if not _is_whole(empty):
+        return False
+    shutil.copyfile(empty, folder / DATABASE)
+    return True
+
+
+def _empty_database(home: Home) -> Path:
+    return home.prefect / f"empty-{version('prefect')}.db"
 
 
 def _end(child: Child, scratch: Path) -> None:

@@ -6,7 +6,7 @@ never pasted, and secrets come in as tables: SQL text lands in plans, logs and e
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from tasks.log.failures import EngineFailed, OutOfSpace, silent
-from tasks.log.instances import cursor_of, start, warehouse_instance
+from tasks.log.instances import attached, cursor_of, start
 from tasks.log.interrupts import stoppable
 from tasks.log.raw.file_sql import paths_of, quoted, reader_of, text_of
 from tasks.store.machine import machine_fault_in
@@ -174,21 +174,21 @@ def open_warehouse(folder: Path) -> Iterator[DuckDBEngine]:
     """Open the DuckDB file of a release at work; everything that it spills stays beside it."""
     require_plain_folder(folder)
     hold(folder)
-    instance = warehouse_instance(plain_path(folder))
-    try:
-        connection = instance.open()
-    except duckdb.Error as error:
-        if fault := machine_fault_in(str(error)):
-            raise OutOfSpace(f"{folder}: {fault}") from None
-        raise EngineFailed(
-            f"the warehouse in {folder} is in use or damaged; wait for the other run of this "
-            "release, or remove the folder: it is made again from the log."
-        ) from None
-    try:
-        yield DuckDBEngine(connection)
-    finally:
-        with silent("writing the warehouse"):
-            instance.close(connection)
+    with ExitStack() as stack:
+        try:
+            connection = stack.enter_context(attached(plain_path(folder)))
+        except duckdb.Error as error:
+            if fault := machine_fault_in(str(error)):
+                raise OutOfSpace(f"{folder}: {fault}") from None
+            raise EngineFailed(
+                f"the warehouse in {folder} is in use or damaged; wait for the other run of this "
+                "release, or remove the folder: it is made again from the log."
+            ) from None
+        try:
+            yield DuckDBEngine(connection)
+        finally:
+            with silent("writing the warehouse"):
+                stack.close()
 
 
 @contextmanager

@@ -4,9 +4,12 @@ So the instance of the last release at work is kept between its steps. It lives 
 no file then: the release's own file is attached while a step needs it, as if it were opened.
 """
 
+import atexit
 import os
 import threading
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import duckdb
@@ -41,43 +44,45 @@ def cursor_of(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnectio
 
 
 @dataclass
-class WarehouseInstance:
+class _Instance:
     """The instance of one release at work, whose file is attached while anybody has it open."""
 
     folder: str
     root: duckdb.DuckDBPyConnection
     n_open: int = 0
-    lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def open(self) -> duckdb.DuckDBPyConnection:
-        """Return a connection to the release's file."""
-        with self.lock:
-            if not self.n_open:
-                path = f"{self.folder}/{_FILE}.duckdb".replace("'", "''")
-                self.root.execute(f"attach '{path}' as {_FILE}")
-            connection = self.root.cursor()
-            connection.execute(f"use {_FILE}")
-            self.n_open += 1
-            return connection
 
-    def close(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Close a connection; with the last one the file is written and let go."""
+_kept: list[_Instance] = []
+_turn = threading.RLock()
+
+
+@contextmanager
+def attached(folder: str) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Connect to the file of the release that works in a folder."""
+    with _turn:
+        instance = _instance_of(folder)
+        if not instance.n_open:
+            path = f"{folder}/{_FILE}.duckdb".replace("'", "''")
+            instance.root.execute(f"attach '{path}' as {_FILE}")
+        instance.n_open += 1
+        connection = instance.root.cursor()
+    try:
+        connection.execute(f"use {_FILE}")
+        yield connection
+    finally:
         connection.close()
-        with self.lock:
-            self.n_open -= 1
-            if not self.n_open:
-                self.root.execute(f"detach {_FILE}")
+        with _turn:
+            instance.n_open -= 1
+            if not instance.n_open:  # the file is written and let go
+                instance.root.execute(f"detach {_FILE}")
 
 
-_kept: list[WarehouseInstance] = []
-
-
-def warehouse_instance(folder: str) -> WarehouseInstance:
-    """Return the instance of the release that works in a folder."""
+def _instance_of(folder: str) -> _Instance:
     kept = next((instance for instance in _kept if instance.folder == folder), None)
     if kept is None:
-        kept = WarehouseInstance(folder, _start_for(folder))
-        _kept[:] = [kept]  # another one ends with its last connection
+        _end_all()
+        kept = _Instance(folder, _start_for(folder))
+        _kept.append(kept)
     return kept
 
 
@@ -92,5 +97,15 @@ def _start_for(folder: str) -> duckdb.DuckDBPyConnection:
     )
 
 
+def _end_all() -> None:
+    """End what is kept: at the end of a process DuckDB complains of what is left open."""
+    with _turn:
+        while _kept:
+            instance = _kept.pop()
+            if not instance.n_open:  # else it ends with whoever is at work in it
+                instance.root.close()
+
+
+atexit.register(_end_all)
 # An instance has threads, and a forked process would wait for them in vain.
-os.register_at_fork(before=_kept.clear)
+os.register_at_fork(before=_end_all)

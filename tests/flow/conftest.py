@@ -174,10 +174,11 @@ def free_port() -> int:
 
 
 @pytest.fixture(scope="package")
-def served(tmp_path_factory):
+def served(spare_database, tmp_path_factory):
     """Everything that `make serve` starts, for this room's tests only: it works while it waits."""
     folder = tmp_path_factory.mktemp("served")
     home, output, port = new_home(folder / "home").root, folder / "serve.log", free_port()
+    spare_database.lend(home)
     environment = os.environ | {
         "HYBRIDDP_HOME": str(home),
         "HYBRIDDP_PORT": str(port),

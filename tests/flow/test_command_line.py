@@ -65,7 +65,9 @@ def test_killed_run_goes_on_and_draws_nothing_twice(spare_database, tmp_path):
     ledger.verify()
 
 
+@pytest.mark.long
 def test_refused_gate_is_exit_code_4_and_quotes_nothing(served, tmp_path):
+    """In `make test` from the form: tests/flow/test_deployments.py."""
     log, home = tmp_path / "bad.tsv", new_home(tmp_path / "home").root
     good = [f"{i}\tnews\t2026-11-10 10:00:00\t1\thttp://n.org" for i in range(50)]
     bad = [f"{i}\t{SECRETS[0]}\tno time\t1\t{SECRETS[1]}" for i in range(50)]

@@ -14,9 +14,8 @@ from tasks.publish.shelf import read_rows
 from tasks.store.home import Home
 from tasks.verify.signatures import read_public_key
 from tasks.verify.verify import verify_release
-from tests.docs.plainly import run_command as run_plain_command
 from tests.flow.conftest import blocklist_of, run_command, states_of_tasks, wait_until
-from tests.flow.logs import BLOCKED, SECRETS, write_searches
+from tests.flow.logs import BLOCKED, HEADER, SECRETS, write_searches
 
 pytestmark = [pytest.mark.flow, pytest.mark.slow]
 
@@ -49,39 +48,19 @@ def from_the_form(served, searches) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def histograms(served, searches) -> Path:
-    """A release of histograms that was started in the same way."""
-    request = {
-        "log": str(searches), "epoch": "2026-W46", "histograms": ["queries", "clicks"],
-        "blocklist": str(blocklist_of(searches)),
-    }  # fmt: skip
-    state = served.wait(served.start("zealous/zealous", request))
-    assert state["type"] == "COMPLETED", served.output.read_text()[-3000:]
-    (folder,) = (path.parent for path in served.home.glob("public/histograms/all/*/manifest.json"))
-    return folder
-
-
-def test_command_line_finds_the_release_that_the_form_made(served, searches, from_the_form):
+def test_command_finds_its_homes_server_by_its_key_and_the_forms_release(
+    served, searches, from_the_form
+):
     before, entries = bytes_of(from_the_form), len(rows_of(served, Kind.RESERVED))
-    done = run_plain_command(
-        f"hybriddp release --log {searches} --epoch 2026-W46 --optin-fraction 0.3 "
-        f"--home {served.home} --json"
-    )
-    assert done.exit_code == 0, done.output
+    done = run_command(
+        "release", "--log", str(searches), "--epoch", "2026-W46", "--optin-fraction", "0.3",
+        "--home", str(served.home), "--json", environment=served.environment,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     assert (said["folder"], said["is_replay"]) == (str(from_the_form), True)
     assert bytes_of(from_the_form) == before
     assert len(rows_of(served, Kind.RESERVED)) == entries == 1
-
-
-def test_command_finds_the_key_of_its_homes_server(served, from_the_form):
-    done = run_command(
-        "reprocess", from_the_form.name, "--home", str(served.home), "--json",
-        environment=served.environment,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["folder"] == str(from_the_form)
 
 
 def test_every_step_left_an_artifact(served, from_the_form):
@@ -169,19 +148,25 @@ def test_form_that_the_api_lets_through_fails_with_the_field_at_fault(served, se
     assert states_of_tasks(served, run) == []
 
 
+def refused_tasks(served, run: str) -> list[str]:
+    return [task["message"] for task in states_of_tasks(served, run) if task["type"] == "FAILED"]
+
+
 @pytest.fixture(scope="module")
 def retried(served, tmp_path_factory) -> str:
-    """A run whose log was missing, retried as the page does it: put back to AwaitingRetry."""
+    """A run whose log was refused, retried as the page does it: put back to AwaitingRetry."""
     log = tmp_path_factory.mktemp("late") / "late.tsv"
+    bad = [f"{person}\t{SECRETS[0]}\tno time\t1\t{SECRETS[1]}" for person in range(50)]
+    log.write_text("\n".join([HEADER, *bad]) + "\n")
+    # A log of another content is another release, so this is one of its own.
     request = asked(log, product="signed", sign_off=True, ignore_plan=True)
     run = served.start("release/weekly-release", request)
     state = served.wait(run)
     assert state["type"] == "FAILED"
-    assert state["message"] == f"{log} is not there; check the path of the log."
-    require_log_without_tracebacks(served, run, state["message"])
-    wait_until(lambda: states_of_tasks(served, run), "the server has not heard of the task")
-    (task,) = states_of_tasks(served, run)
-    assert (task["type"], task["message"]) == ("FAILED", state["message"])
+    assert "bad_row_share" in state["message"]
+    require_log_without_tracebacks(served, run, "max_bad_row_share = 0.01: Many rows")
+    wait_until(lambda: refused_tasks(served, run), "the server has not heard of the task")
+    assert refused_tasks(served, run) == [state["message"]]
     write_searches(log, 1_000)
     retry = {"state": {"type": "SCHEDULED", "name": "AwaitingRetry"}, "force": True}
     served.call("POST", f"/flow_runs/{run}/set_state", retry)
@@ -239,17 +224,6 @@ def test_ledger_has_a_concurrency_limit(served, from_the_form):
     assert (limit["limit"], limit["active"]) == (1, True)
 
 
-def test_histograms_are_published_from_the_form_and_leave_artifacts(served, histograms):
-    key = read_public_key(served.home / "public/signing.pub")
-    _, checks = verify_release(histograms, key)
-    assert "promise" in [check.name for check in checks]
-    queries = {row["query"] for row in read_rows(histograms, "queries")}
-    assert queries == {"google", "weather"}
-    kinds = {artifact["key"] for artifact in served.call("POST", "/artifacts/filter", {})}
-    for step in ("people", "queries-draw", "clicks-draw", "gate-histograms", "queries", "clicks"):
-        assert f"hybriddp-{step}" in kinds
-
-
 def haystacks_of(served) -> dict[str, bytes]:
     """Everything that a server and its runs wrote, by name; tables as rows, too."""
     haystacks = {"serve.log": served.output.read_bytes()}
@@ -264,7 +238,7 @@ def haystacks_of(served) -> dict[str, bytes]:
     return haystacks
 
 
-def test_no_secret_is_anywhere_after_a_release(served, from_the_form, histograms):
+def require_no_secret(served) -> None:
     """Not in logs, run records, results, artifacts, quality results, ledger or published files."""
     haystacks = haystacks_of(served)
     for secret in SECRETS:
@@ -272,7 +246,7 @@ def test_no_secret_is_anywhere_after_a_release(served, from_the_form, histograms
         assert not leaks, secret
 
 
-def test_blocked_text_is_on_no_page(served, from_the_form, histograms):
+def require_blocked_text_on_no_page(served) -> None:
     """Pages show what is in Prefect's database: parameters, artifacts, logs and states of runs."""
     haystacks = haystacks_of(served)
     assert any(b"google" in data for name, data in haystacks.items() if "prefect.db" in name)
@@ -280,6 +254,12 @@ def test_blocked_text_is_on_no_page(served, from_the_form, histograms):
     assert any(name.startswith("measurements/") for name in holding), "S named it"
     measured = {name for name in holding if name.startswith("measurements/")}
     assert holding - measured <= {"private/ledger.sqlite", "private/ledger.sqlite-wal"}
+
+
+def test_nothing_private_is_anywhere_after_releases(served, from_the_form, retried):
+    """One was published, and one refused."""
+    require_no_secret(served)
+    require_blocked_text_on_no_page(served)
 
 
 @pytest.mark.long
@@ -307,6 +287,28 @@ def test_study_leaves_its_page_with_the_run(served, tmp_path):
     assert "](data:image/svg+xml;base64," in shown["data"]
 
 
+@pytest.mark.long
+def test_histograms_are_published_from_the_form_and_leave_artifacts(served, searches):
+    request = {
+        "log": str(searches), "epoch": "2026-W46", "histograms": ["queries", "clicks"],
+        "blocklist": str(blocklist_of(searches)),
+    }  # fmt: skip
+    state = served.wait(served.start("zealous/zealous", request))
+    assert state["type"] == "COMPLETED", served.output.read_text()[-3000:]
+    (folder,) = (path.parent for path in served.home.glob("public/histograms/all/*/manifest.json"))
+    key = read_public_key(served.home / "public/signing.pub")
+    _, checks = verify_release(folder, key)
+    assert "promise" in [check.name for check in checks]
+    queries = {row["query"] for row in read_rows(folder, "queries")}
+    assert queries == {"google", "weather"}
+    kinds = {artifact["key"] for artifact in served.call("POST", "/artifacts/filter", {})}
+    for step in ("people", "queries-draw", "clicks-draw", "gate-histograms", "queries", "clicks"):
+        assert f"hybriddp-{step}" in kinds
+    require_no_secret(served)
+    require_blocked_text_on_no_page(served)
+
+
+@pytest.mark.long
 def test_mean_from_the_form_shows_nothing_of_either_group(served, tmp_path):
     """Clicks per person, as one number; nothing of either group is on the pages."""
     log = tmp_path / "clicks.tsv"
