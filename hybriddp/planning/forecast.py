@@ -47,9 +47,11 @@ def expected_named(
 
     Privacy claim: none; probabilities are public, and so are the sizes of groups.
     """
-    law = np.sort(np.asarray(probabilities, dtype=np.float64))[::-1][:_N_LIKELIEST]
-    if not len(law):
+    every = np.asarray(probabilities, dtype=np.float64)
+    if not len(every):
         return 0.0
+    first = max(len(every) - _N_LIKELIEST, 0)
+    law = np.sort(np.partition(every, first)[first:])[::-1]
     reach = mechanism.threshold + mechanism.noise.reach
     holders = np.arange(1, int(reach / units_per_user) + 2)
     passing = mechanism.release_probability(holders * units_per_user)
