@@ -13,6 +13,7 @@ from hybriddp.arrays import BoolArray, IntArray, as_integers
 from hybriddp.blender.weighted.mechanism import ShareMeasuring
 from hybriddp.errors import require
 from hybriddp.noise.gaussian import DiscreteGaussian
+from hybriddp.series.lumps import lumps_before
 from hybriddp.series.season import Season
 
 _AddNoise = Callable[[DiscreteGaussian, IntArray], IntArray]
@@ -141,11 +142,10 @@ class WeekFinding:
     def _noise_of_weeks_before(self, n_records: int, add_noise: _AddNoise) -> IntArray:
         sums = np.zeros((n_records, len(self.season.tracks)), dtype=np.int64)
         nothing = np.zeros(n_records, dtype=np.int64)
-        for week in range(1, self.week):
-            noise = add_noise(self._noise(week), nothing)
-            for number, track in enumerate(self.season.tracks):
-                if week >= track.start_of(self.week - 1):
-                    sums[:, number] += track.coefficients[week - 1] * noise
+        for lump in lumps_before(self.season, self.week):
+            noise = add_noise(lump.noise, nothing)
+            for number, coefficient in enumerate(lump.coefficients):
+                sums[:, number] += coefficient * noise
         return sums
 
     def _noise(self, week: int) -> DiscreteGaussian:
