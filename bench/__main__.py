@@ -2,9 +2,12 @@
 
 import sys
 
-from bench import core, generate, mean, release, zealous
+from bench import core, generate, mean, release, series, zealous
 
-MODULES = {"core": core, "generate": generate, "mean": mean, "release": release, "zealous": zealous}
+MODULES = {
+    "core": core, "generate": generate, "mean": mean, "release": release, "series": series,
+    "zealous": zealous,
+}  # fmt: skip
 
 
 def main(names: list[str]) -> int:
