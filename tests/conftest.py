@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("default", derandomize=True, deadline=None, max_examples=25)
+settings.register_profile("default", derandomize=True, deadline=None, max_examples=15)
 settings.register_profile(
     "campaign",
     deadline=None,

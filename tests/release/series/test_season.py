@@ -111,25 +111,22 @@ def test_weeks_add_up_to_the_last_unit(home, root):
     assert [r.groups[HEADLIST].members for r in reserved] == [100, 120, 119]
 
 
-def test_a_rerun_of_a_week_replays(home, root):
-    run_week(home, root, 1, usual())
-    run = run_week(home, root, 2, usual())
+def test_a_rerun_of_a_week_replays(two_weeks, root):
+    home = two_weeks
     before, rows = files_below(home.public), Ledger(home.ledger).entries()
-    run_release(identify(run.request, home))
-    earlier = week_request(root / "week-1.tsv", 1)
-    run_release(identify(earlier, home))
+    for week in (2, 1):
+        run_release(identify(week_request(root / f"week-{week}.tsv", week), home))
     assert files_below(home.public) == before
     assert Ledger(home.ledger).entries() == rows
 
 
-def test_a_missed_week_is_missing(home, root):
+def test_a_missed_week_is_missing(begun, root):
     """Its noise is drawn with the next one, and what comes later than it is refused."""
-    run_week(home, root, 1, usual())
-    third = run_week(home, root, 3, usual())
+    third = run_week(begun, root, 3, usual())
     assert third.place.week == 3
     with pytest.raises(BudgetRefused, match=r"2026-W41 is missing from it for good"):
-        run_week(home, root, 2, usual())
-    verify_publication(home, published_folder(third), key_of(home))
+        run_week(begun, root, 2, usual())
+    verify_publication(begun, published_folder(third), key_of(begun))
 
 
 def test_a_name_is_published_in_a_week_without_it(home, root, monkeypatch):
@@ -157,25 +154,25 @@ def test_a_name_is_published_in_a_week_without_it(home, root, monkeypatch):
         ({"epoch": "2026-11"}, "is released every week"),
     ],
 )
-def test_a_season_stays_as_it_was_begun(home, root, settings, message):
-    run_week(home, root, 1, usual())
+def test_a_season_stays_as_it_was_begun(begun, root, settings, message):
     with pytest.raises(BadInput, match=message):
-        identify(week_request(root / "week-1.tsv", 2, **settings), home)
+        identify(week_request(root / "week-1.tsv", 2, **settings), begun)
 
 
-def test_a_second_log_for_a_week_is_refused(home, root):
-    run_week(home, root, 1, usual())
+def test_a_second_log_for_a_week_is_refused(begun, root):
     other = write_week(root / "other.tsv", usual(90))
     with pytest.raises(BudgetRefused, match="has release"):
-        identify(week_request(other, 1), home)
+        identify(week_request(other, 1), begun)
     for agreed in ("pay_again", "new_attempt"):
         with pytest.raises(ValueError, match="is drawn once"):
             week_request(other, 1, **{agreed: True})
 
 
-def test_a_withdrawn_week_is_a_missing_observation(home, root):
-    first = run_week(home, root, 1, usual())
-    second = run_week(home, root, 2, usual())
+def test_a_withdrawn_week_is_a_missing_observation(two_weeks, root):
+    home = two_weeks
+    first, second = (
+        identify(week_request(root / f"week-{week}.tsv", week), home) for week in (1, 2)
+    )
     withdraw(second, "a mistake")
     third = run_week(home, root, 3, usual())
     reserved = third.reservation.place
@@ -185,10 +182,10 @@ def test_a_withdrawn_week_is_a_missing_observation(home, root):
     assert first.place.key == third.place.key
 
 
-def test_the_next_season_knows_the_last_list(home, root):
+def test_the_next_season_knows_the_last_list(two_weeks, root):
     """`news` is not searched for any more, and is measured because it was public."""
-    for week in (1, 2, 3):
-        run_week(home, root, week, usual())
+    home = two_weeks
+    run_week(home, root, 3, usual())
     run = run_week(home, root, 4, {person: ["maps"] for person in usual()})
     assert (run.place.season, run.place.week) == (2, 1)
     assert load_measurement(run, JOINING).num_rows == 0
@@ -197,25 +194,23 @@ def test_the_next_season_knows_the_last_list(home, root):
     verify_publication(home, published_folder(run), key_of(home))
 
 
-def test_a_week_that_is_reserved_is_drawn_or_given_back_first(home, root):
+def test_a_week_that_is_reserved_is_drawn_or_given_back_first(begun, root):
     """Else nobody would know who has joined, nor which weeks the sums hold."""
-    run_week(home, root, 1, usual())
     log = write_week(root / "late.tsv", usual())
-    late = charge(identify(week_request(log, 2), home))
+    late = charge(identify(week_request(log, 2), begun))
     with pytest.raises(BudgetRefused, match=r"is not drawn yet.*ledger void"):
-        run_week(home, root, 3, usual())
-    void_reservation(home, late.release_id)
-    third = run_week(home, root, 3, usual())
+        run_week(begun, root, 3, usual())
+    void_reservation(begun, late.release_id)
+    third = run_week(begun, root, 3, usual())
     assert [week.week for week in third.reservation.place.earlier] == [1]
 
 
-def test_a_week_that_was_overtaken_is_not_drawn(home, root, monkeypatch):
+def test_a_week_that_was_overtaken_is_not_drawn(begun, root, monkeypatch):
     """Planted: nobody asks whether weeks before are drawn."""
-    run_week(home, root, 1, usual())
     log = write_week(root / "late.tsv", usual())
-    late = charge(identify(week_request(log, 2), home))
+    late = charge(identify(week_request(log, 2), begun))
     monkeypatch.setattr(place, "_require_begun", lambda *_: None)
-    run_week(home, root, 3, usual())
+    run_week(begun, root, 3, usual())
     with pytest.raises(BudgetRefused, match="was drawn before week 2"):
         run_release(late)
 

@@ -10,19 +10,15 @@ from tasks.ledger.rules import Kind
 from tasks.products.head_list.run import identify
 from tasks.release.walk import run_release
 from tests.homes import new_home
-from tests.release.series.support import run_week, series_home, usual, week_request, write_week
+from tests.release.series.support import usual, week_request, write_week
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("gates_waived")]
 
 
 @pytest.fixture
-def home(root):
-    """A home after two weeks of a season, and what it carried after the first of them."""
-    home = series_home(root / "home")
-    run_week(home, root, 1, usual())
-    shutil.copytree(home.series, root / "backup")
-    run_week(home, root, 2, usual())
-    return home
+def home(two_weeks):
+    """A home after two weeks of a season; beside it lies what it carried after the first."""
+    return two_weeks
 
 
 def files(home):
