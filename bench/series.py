@@ -83,7 +83,9 @@ def _cpu(request: ReleaseRequest, home: Home) -> float:
 
 def _of_a_series(request: ReleaseRequest) -> ReleaseRequest:
     usual = {name: getattr(request, name) for name in request.model_fields_set}
-    return ReleaseRequest(**usual, series="weekly", season_weeks=N_WEEKS, accept_collapse=True)
+    # Twenty clients a week are too few for a cross-check; this is not about it.
+    waived = {"accept_collapse": True, "min_agreement": 0}
+    return ReleaseRequest(**usual, **waived, series="weekly", season_weeks=N_WEEKS)
 
 
 def measure(last: int = N_WEEKS) -> Iterator[tuple[str, float, float]]:

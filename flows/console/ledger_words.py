@@ -40,11 +40,21 @@ def runway_text(reach: Runway) -> str:
         )
     else:
         lines.append("`hybriddp ledger show --pld` composes all draws more tightly, in seconds.")
+    asked = (
+        " or ".join(dict.fromkeys(map(str, reach.prices))) if reach.has_gaussian else reach.asked
+    )
     lines.append(
-        f"Runway at {reach.asked} a release: {reach.fits_largest} more for the most charged, "
+        f"Runway at {asked} a release: {reach.fits_largest} more for the most charged, "
         f"{reach.fits_newcomer} for a newcomer."
     )
     return "\n".join(lines)
+
+
+def _asked(reach: Runway) -> str:
+    """Say what a release costs; where kinds of losses differ, nobody pays the most of each."""
+    if not reach.has_gaussian:
+        return str(reach.asked)
+    return " or ".join(dict.fromkeys(map(str, reach.prices)))
 
 
 def _most_charged(reach: Runway) -> str:

@@ -51,7 +51,7 @@ class Runway:
     policy: Policy
     n_accounts: int
     spent: tuple[Charge, ...]  # the most of each part, without and with a Gaussian loss
-    asked: Charge | None  # what the newest release charged its most charged group
+    prices: tuple[Charge, ...]  # what the newest release charged a person, by the groups one is in
     fits_largest: int | None
     fits_newcomer: int | None
     worst: Worst | None  # by PLD accounting, if that was asked for or is known
@@ -64,7 +64,12 @@ class Runway:
     @property
     def has_gaussian(self) -> bool:
         """Whether anybody has a Gaussian loss, or the newest release costs one."""
-        return any(charge.rho for charge in (*self.spent, *([self.asked] if self.asked else [])))
+        return any(charge.rho for charge in (*self.spent, *self.prices))
+
+    @property
+    def asked(self) -> Charge | None:
+        """The most of each part that the newest release charged; it may be of different people."""
+        return Charge.largest(self.prices) if self.prices else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +97,14 @@ def runway(home: Home, *, with_pld: bool = False) -> Runway:
             worst = _compose(engine, home, entries, policy)
     spent = tuple(Charge(int(row["epsilon"]), int(row["delta"]), int(row["rho"])) for row in rows)
     reservations = live_reservations(entries)
-    asked = dearest(reservations[-1]) if reservations else None
+    prices = _prices(reservations[-1]) if reservations else ()
     return Runway(
         policy,
         sum(row["n_accounts"] for row in rows),
         spent,
-        asked,
-        fits_everybody(policy, asked, spent) if asked else None,
-        policy.fits(asked) if asked else None,
+        prices,
+        min((fits_everybody(policy, price, spent) for price in prices), default=None),
+        min((policy.fits(price) for price in prices), default=None),
         worst,
     )
 
@@ -230,10 +235,14 @@ def _says(row: dict[str, Any], name: str) -> bool:
 
 
 def dearest(reservation: Entry) -> Charge:
-    """Return what the most charged person of a release paid."""
+    """Return the most of each part that anybody of a release paid."""
+    return Charge.largest(_prices(reservation))
+
+
+def _prices(reservation: Entry) -> tuple[Charge, ...]:
+    """Return what a person paid, for every choice of groups that one can be in at once."""
     reserved = reservation.said(Reserved)
-    paid = [
+    return tuple(
         Charge.sum(Charge.of_terms(reserved.groups[group]) for group in together)
         for together in product_of(reserved.parameters).people_of(reserved.groups)
-    ]
-    return Charge.largest(paid)
+    )

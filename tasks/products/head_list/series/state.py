@@ -50,12 +50,8 @@ class State:
             for name, values in (("sum", self.carried.sums), ("live", self.carried.is_live))
             for track in range(values.shape[1])
         }
-        buffer, frame = (
-            BytesIO(),
-            self.records.with_columns(
-                **{name: pl.Series(values) for name, values in columns.items()}
-            ),
-        )
+        frame = self.records.with_columns(**{n: pl.Series(v) for n, v in columns.items()})
+        buffer = BytesIO()
         # It is written and read once, whole: compressing it hard costs more than the disk.
         frame.write_parquet(buffer, compression_level=1, statistics=False)
         return buffer.getvalue()
