@@ -9,6 +9,7 @@ from hybriddp.errors import HybridDPError
 from hybriddp.rounding import rounded_up
 from tasks.budget.policy import Policy
 from tasks.ledger.charges import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, Charge
+from tasks.ledger.payloads import Reserved
 from tasks.ledger.rules import Attempt, Kind
 
 if TYPE_CHECKING:
@@ -48,13 +49,21 @@ def _what_to_do(release: "Release", state: Attempt) -> str:
     if state.has(Kind.WITHHELD) or state.has(Kind.WITHDRAWN):
         return "They stay charged."
     if state.burnt_draws:
-        return "A draw was begun and not finished: --new-attempt (new_attempt) pays once more."
+        assert state.reserved is not None
+        return f"A draw was begun and not finished: {after_a_burn(state.reserved)}."
     if any(entry.kind is Kind.DRAW_STARTED for entry in state.entries):
         return "Run it again when the cause is mended: what was drawn is kept, and that is free."
     return (
         "Nothing is drawn yet: run it again for free when the cause is mended, or give the charge "
         f"back with `hybriddp ledger void {release.release_id}`."
     )
+
+
+def after_a_burn(reserved: Reserved) -> str:
+    """Say what can be done after a draw that was started and never finished."""
+    if reserved.place is not None:
+        return "go on with the next epoch: this one is missing from its series"
+    return "pay for a new attempt with --new-attempt (new_attempt)"
 
 
 def parts_in_words(policy: Policy) -> str:

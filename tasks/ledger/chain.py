@@ -81,7 +81,7 @@ def row_hash(row: RawRow | tuple[Any, ...]) -> str:
 
 
 # A release looks at its few rows some hundred times. Rows never change, so what one says does not.
-@lru_cache(maxsize=4096, typed=True)
+@lru_cache(maxsize=4096)
 def entry_of(row: RawRow) -> Entry:
     """Read a row."""
     seq, at, kind, release_id, attempt, draw, payload, previous, own = row

@@ -138,9 +138,9 @@ class DuckDBEngine:
 
     def map(self, name: str, kernel: Kernel, result: str, *, whole: str | None = None) -> None:
         """Apply a kernel to a result, batch by batch, and keep what comes out."""
-        with silent(result):
-            # A cursor reads while the connection writes.
-            source = cursor_of(self._connection).table(name).to_arrow_reader(_ROWS_PER_BATCH)
+        # A cursor reads while the connection writes.
+        with silent(result), cursor_of(self._connection) as reading:
+            source = reading.table(name).to_arrow_reader(_ROWS_PER_BATCH)
             nothing = pa.RecordBatch.from_pylist([], schema=source.schema)
             batches = source if whole is None else _whole_groups(source, whole)
             # A rerun takes a result that it finds for whole, so it gets its name last. (Not by a
@@ -173,10 +173,10 @@ class DuckDBEngine:
 def open_warehouse(folder: Path) -> Iterator[DuckDBEngine]:
     """Open the DuckDB file of a release at work; everything that it spills stays beside it."""
     require_plain_folder(folder)
-    hold(folder)
+    number = hold(folder)
     with ExitStack() as stack:
         try:
-            connection = stack.enter_context(attached(plain_path(folder)))
+            connection = stack.enter_context(attached(plain_path(folder), number))
         except duckdb.Error as error:
             if fault := machine_fault_in(str(error)):
                 raise OutOfSpace(f"{folder}: {fault}") from None

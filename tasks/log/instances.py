@@ -48,6 +48,7 @@ class _Instance:
     """The instance of one release at work, whose file is attached while anybody has it open."""
 
     folder: str
+    hold: int  # a folder that was let go may have been removed and made again
     root: duckdb.DuckDBPyConnection
     n_open: int = 0
 
@@ -57,10 +58,10 @@ _turn = threading.RLock()
 
 
 @contextmanager
-def attached(folder: str) -> Iterator[duckdb.DuckDBPyConnection]:
+def attached(folder: str, hold: int) -> Iterator[duckdb.DuckDBPyConnection]:
     """Connect to the file of the release that works in a folder."""
     with _turn:
-        instance = _instance_of(folder)
+        instance = _instance_of(folder, hold)
         if not instance.n_open:
             path = f"{folder}/{_FILE}.duckdb".replace("'", "''")
             instance.root.execute(f"attach '{path}' as {_FILE}")
@@ -77,11 +78,11 @@ def attached(folder: str) -> Iterator[duckdb.DuckDBPyConnection]:
                 instance.root.execute(f"detach {_FILE}")
 
 
-def _instance_of(folder: str) -> _Instance:
-    kept = next((instance for instance in _kept if instance.folder == folder), None)
+def _instance_of(folder: str, hold: int) -> _Instance:
+    kept = next((one for one in _kept if (one.folder, one.hold) == (folder, hold)), None)
     if kept is None:
         _end_all()
-        kept = _Instance(folder, _start_for(folder))
+        kept = _Instance(folder, hold, _start_for(folder))
         _kept.append(kept)
     return kept
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hybriddp.accounting.event import Event, to_json
+from tasks.budget.paid import after_a_burn
 from tasks.budget.window import may_start
 from tasks.ledger.charges import Charge
 from tasks.ledger.ledger import LedgerCorrupt, LedgerMoved
@@ -65,8 +66,10 @@ def draw_together(
         _require_undrawn(run, group)
         may_start(run, group)
     counted = count()
+    _require_same_people(run)
     for group, event in events.items():
         _start(run, group, event)
+    _require_same_people(run)  # from now on nobody can be charged in their place
     drawn = draw(counted)
     # In the order of the events: the last one's row says that all of it is there.
     files = {group: _to_bytes(drawn[group]) for group in events}
@@ -108,7 +111,19 @@ def _require_unburnt(run: Release, group: str) -> None:
     if group in run.state.burnt_draws:
         raise BudgetRefused(
             f"release {run.release_id}, attempt {run.attempt}: the draw from {group} was started "
-            "and never finished. It is spent; pay for a new attempt with --new-attempt."
+            f"and never finished. It is spent; {after_a_burn(run.reservation)}."
+        )
+
+
+def _require_same_people(run: Release) -> None:
+    """Refuse a reservation that is not the one whose people were counted.
+
+    Rows never change, but a ledger can be restored while a run is at work, and be written anew.
+    """
+    if run.state.reserved != run.reservation:
+        raise LedgerCorrupt(
+            f"release {run.release_id} was reserved anew while this run was at work: the ledger "
+            "was restored. Nothing was drawn by this run; run it again."
         )
 
 

@@ -11,6 +11,7 @@ import shutil
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from tasks.store.modes import CLOSED_FILE, CLOSED_FOLDER, if_writable
@@ -20,6 +21,8 @@ RETENTION_DAYS = 7
 _LOCK, _ERASE = "at-work.lock", "erase"
 # The locks of this process, by folder; they go when the run ends or the process does.
 _held: dict[Path, int] = {}
+_number: dict[Path, int] = {}
+_NUMBERS = count()
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +33,17 @@ class Dropped:
     n_at_work: int
 
 
-def hold(folder: Path) -> None:
-    """Make a copy's folder, and keep others from removing it while this run is at work."""
+def hold(folder: Path) -> int:
+    """Make a copy's folder, and keep others from removing it while this run is at work.
+
+    Returns the number of this hold: what is let go and held again may be another copy.
+    """
     while folder not in _held:
         folder.mkdir(mode=CLOSED_FOLDER, parents=True, exist_ok=True)
         descriptor = _lock(folder, fcntl.LOCK_SH)
         if descriptor is not None:
-            _held[folder] = descriptor
+            _held[folder], _number[folder] = descriptor, next(_NUMBERS)
+    return _number[folder]
 
 
 def let_go(folder: Path, *, is_needed: bool) -> None:

@@ -1,13 +1,17 @@
 """What people decide about themselves: to leave, to come back, to be erased."""
 
+import shutil
+
 import pytest
 
 from tasks.budget.accounts import account_of
-from tasks.ledger.ledger import Ledger
+from tasks.budget.reserve import reserve
+from tasks.ledger.ledger import Ledger, LedgerCorrupt
 from tasks.ledger.rules import Kind
 from tasks.log.engine import open_warehouse
 from tasks.log.ingest import ingest
 from tasks.products.head_list.measuring.cohorts import choose_cohorts
+from tasks.products.head_list.measuring.draws import draw_head_list
 from tasks.products.head_list.run import identify
 from tasks.release.refusals import BudgetRefused
 from tasks.store.keys import Keyring, make_keys
@@ -94,3 +98,24 @@ def test_an_account_is_the_same_for_the_command_line_as_for_the_log(home, tmp_pa
     keys = Keyring.open(home)
     assert accounts == {account_of(keys, person) for person in people}
     assert account_of(keys, "spaced") == account_of(keys, " spaced ")
+
+
+def test_nobody_is_drawn_from_who_was_charged_in_a_ledger_that_was_replaced(log, home, root):
+    """One run has reserved; the ledger is restored, somebody leaves, and another run reserves."""
+    run = identify(request_for(log), home)
+    ingest(run)
+    choose_cohorts(run)
+    shutil.copy(home.ledger, root / "backup")
+    reserve(run)
+    assert run.group_size("S") > 0
+    shutil.copy(root / "backup", home.ledger)
+    [somebody, *_] = [
+        account for account, group in sealed_groups(home, run).items() if group == "S"
+    ]
+    Ledger(home.ledger).note(Kind.OPTED_OUT, subject=somebody.hex())
+    other = reserve_release(request_for(log), home)
+    assert other.group_size("S") == run.group_size("S") - 1
+    with pytest.raises(LedgerCorrupt, match="was reserved anew while this run was at work"):
+        draw_head_list(run)
+    assert not other.state.has(Kind.DRAW_STARTED, "S")
+    assert draw_head_list(other).num_rows

@@ -157,3 +157,16 @@ def test_questions_to_the_ledgers_files_spill_into_the_private_zone_only(home, m
         )
         assert list(home.spill.glob("*/*")), "nothing was spilled: the test is too small"
     assert not list(home.spill.iterdir())
+
+
+def test_a_copy_that_was_removed_and_made_again_has_room_to_spill(home, monkeypatch):
+    """The instance that is kept between steps has its spilled files in the folder that is gone."""
+    monkeypatch.setattr(tasks.log.instances, "_MEMORY_LIMIT", "20MB")
+    much = "select hash(range) as h, repeat('x', 50) as t from range(800000)"
+    folder = home.warehouse("a" * 32)
+    for _ in range(2):
+        with open_warehouse(folder) as engine:
+            engine._connection.execute(f"create temp table much as {much}")
+            assert list((folder / "spill").iterdir()), "nothing was spilled: the test is too small"
+        let_go(folder, is_needed=False)
+        assert not folder.exists()

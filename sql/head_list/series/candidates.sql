@@ -1,6 +1,7 @@
 -- Grain: one row for each member and group that they would join in this week of a season. Everybody
 -- who opted in is in S, every week; whoever has not taken part in the season yet is in J, too; clients
--- serve in their own week only. Without a roster whoever joined stays, seen this week or not.
+-- serve in their own week only. Without a roster whoever joined stays, seen this week or not. Whoever
+-- has taken part on one side is not taken on the other until the season is over.
 with sided as (
     select
         person,
@@ -18,8 +19,14 @@ joined as (
     select distinct account from season_participation where cohort = 'S'
 ),
 
+reported as (
+    select distinct account from season_participation where cohort = 'C'
+),
+
 members as (
-    select person, account, epoch_hash from sided where is_optin
+    select person, account, epoch_hash
+    from sided
+    where is_optin and account not in (select account from reported)
     union all
     select cast(null as varchar) as person, joined.account, '' as epoch_hash
     from joined
@@ -38,6 +45,7 @@ serving as (
     where
         not is_optin
         and not $optin_only
+        and account not in (select account from joined)
         and substr(person_hash, 17, 16) >= $slot_from
         and substr(person_hash, 17, 16) < $slot_below
 )

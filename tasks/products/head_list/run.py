@@ -40,11 +40,18 @@ class HeadListRun(SearchRun):
         """Return its place in a season, if it has one; refuse if others have taken it."""
         if self.request.series is None:
             return None
+        from tasks.log.engine import open_warehouse
         from tasks.products.head_list.series.draws import require_carried
-        from tasks.products.head_list.series.place import place_of, require_lasting_cap
+        from tasks.products.head_list.series.place import (
+            groups_are_stale,
+            place_of,
+            require_lasting_cap,
+        )
 
         place = place_of(self.request, entries, self.home)
-        if place != self.place:  # who takes part was decided on what was known then
+        with open_warehouse(self.home.warehouse(self.release_id)) as engine:
+            is_stale = groups_are_stale(engine, self)
+        if place != self.place or is_stale:  # who takes part was decided on what was known then
             raise BudgetRefused(
                 f"series {place.series} has gone on meanwhile; run again. Nobody was charged."
             )
@@ -77,12 +84,14 @@ def identify(request: ReleaseRequest, home: Home) -> HeadListRun:
 def _placed(request: ReleaseRequest, home: Home) -> ReleaseRequest:
     """Give a week of a series its place, which only the ledger knows."""
     # Most releases are none, and what seasons draw with takes long to import.
-    from tasks.products.head_list.series.draws import forget_ended
     from tasks.products.head_list.series.place import place_of
     from tasks.products.head_list.series.request import WeekRequest
+    from tasks.products.head_list.series.state import forget_ended
 
-    entries = open_for_writing(home).entries()
-    forget_ended(request, entries, home)  # a burnt last week is refused before anything else
+    ledger = open_for_writing(home)
+    entries = ledger.entries()
+    # A burnt last week is refused before anything else.
+    forget_ended(entries, home, ledger.moment())
     return WeekRequest.at_place(request, place_of(request, entries, home))
 
 

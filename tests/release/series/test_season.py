@@ -4,6 +4,7 @@ comes later, leaves or is absent is counted as the ledger says."""
 import json
 import math
 from dataclasses import replace
+from datetime import timedelta
 from fractions import Fraction
 
 import pytest
@@ -15,20 +16,25 @@ from hybriddp.series.season import Track
 from tasks.budget.overview import balance, set_membership
 from tasks.budget.policy import Policy, set_policy
 from tasks.budget.reserve import void_reservation
+from tasks.ledger.chain import moment_of
 from tasks.ledger.charges import DELTA_UNITS, RHO_UNITS
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.rules import Kind
+from tasks.log.ingest import ingest
 from tasks.measured.stored import load_measurement
-from tasks.products.head_list import HEADLIST, JOINING
+from tasks.products.head_list import CLIENTS, HEADLIST, JOINING
+from tasks.products.head_list.measuring.cohorts import choose_cohorts
 from tasks.products.head_list.run import identify
 from tasks.products.head_list.series import place
 from tasks.products.head_list.series.place import season_of
+from tasks.products.head_list.series.state import forget_ended
 from tasks.publish.publish import published_folder, withdraw
 from tasks.publish.shelf import list_rows, read_rows
 from tasks.release.refusals import BadInput, BudgetRefused
 from tasks.release.walk import run_release
 from tasks.verify.verify import verify_publication
 from tests.homes import new_home
+from tests.release.series.support import CLIENTS as IN_THE_LOG
 from tests.release.series.support import (
     MANY,
     N_WEEKS,
@@ -38,7 +44,7 @@ from tests.release.series.support import (
     week_request,
     write_week,
 )
-from tests.release.support import charge, files_below
+from tests.release.support import COLUMNS, charge, files_below
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("gates_waived")]
 
@@ -229,3 +235,55 @@ def test_no_room_in_the_cap_is_refused_before_anybody_pays(root):
     with pytest.raises(HybridDPError, match="who can afford the release"):
         run_week(home, root, 1, usual())
     assert not any(e.kind is Kind.RESERVED for e in Ledger(home.ledger).entries())
+
+
+def test_a_group_is_for_a_season(begun, root):
+    """Everybody changes sides. Who has taken part is on neither until the season is over.
+
+    Else they would lose more than it promises: rho and delta, and epsilon beside them.
+    """
+    first = identify(week_request(root / "week-1.tsv", 1), begun)
+    others = {f"other{number}": ["maps"] for number in range(120)}  # a third of whom serve
+    log = write_week(root / "week-2.tsv", usual() | others)
+    changed = [
+        line if line.startswith("other") else f"{line[:-1]}{'10'[int(line[-1])]}"
+        for line in log.read_text().splitlines()[1:]
+    ]
+    log.write_text("\n".join([COLUMNS, *changed]) + "\n")
+    run = charge(identify(week_request(log, 2), begun))
+    n_reported, now = first.reservation.groups[CLIENTS].members, run.reservation.groups
+    assert 0 < n_reported < len(IN_THE_LOG)
+    assert now[HEADLIST].members == now[JOINING].members == len(IN_THE_LOG) - n_reported
+    assert now[CLIENTS].members <= len(others)
+
+
+def test_who_joined_is_known_anew_when_a_season_went_on_meanwhile(begun, root):
+    """Groups were chosen, then another week began: its people have paid for the tests already."""
+    log = write_week(root / "week-3.tsv", usual())
+    late = identify(week_request(log, 3), begun)
+    ingest(late)
+    choose_cohorts(late)
+    with_newcomers = {f"inward{number}": ["maps"] for number in range(20)} | usual()
+    run_week(begun, root, 2, with_newcomers)
+    with pytest.raises(BudgetRefused, match="has gone on meanwhile"):
+        charge(late)
+    again = charge(identify(week_request(log, 3), begun))
+    assert again.reservation.groups[JOINING].members == 0
+    assert again.reservation.groups[HEADLIST].members == len(MANY) + 20, "seen or not"
+
+
+def test_devices_are_not_asked_in_a_series(tmp_path):
+    """They do not know of seasons, and each would report in every week."""
+    with pytest.raises(ValueError, match="cannot ask devices yet"):
+        week_request(tmp_path / "log.tsv", 1, clients="reports")
+
+
+def test_an_abandoned_season_is_forgotten(begun):
+    """Some epochs after its last one, whichever series runs next."""
+    entries = Ledger(begun.ledger).entries()
+    [reserved] = [entry for entry in entries if entry.kind is Kind.RESERVED]
+    last_due = moment_of(reserved.at) + timedelta(weeks=N_WEEKS - 1)
+    forget_ended(entries, begun, last_due + timedelta(weeks=4))
+    assert len(list(begun.series.iterdir())) == 1
+    forget_ended(entries, begun, last_due + timedelta(weeks=6))
+    assert list(begun.series.iterdir()) == []

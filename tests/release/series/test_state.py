@@ -5,9 +5,12 @@ import shutil
 
 import pytest
 
+from tasks.budget.paid import what_was_paid
 from tasks.ledger.ledger import Ledger, LedgerCorrupt
 from tasks.ledger.rules import Kind
 from tasks.products.head_list.run import identify
+from tasks.products.head_list.series import draws
+from tasks.release.refusals import BudgetRefused
 from tasks.release.walk import run_release
 from tests.homes import new_home
 from tests.release.series.support import usual, week_request, write_week
@@ -84,3 +87,17 @@ def test_what_a_killed_week_left_half_written_goes_after_a_day(root):
         os.utime(path, (changed, changed))
     home.sweep()
     assert [path.name for path in season.iterdir()] == [".week-001.state.new.partial"]
+
+
+def test_a_week_that_burns_is_told_what_a_series_can_do(home, root, monkeypatch):
+    """Not to pay for another attempt, which it refuses."""
+    run = identify(week_request(write_week(root / "next.tsv", usual()), 3), home)
+    monkeypatch.setattr(draws, "draw_from", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        run_release(run)
+    assert run.state.burnt_draws
+    words = what_was_paid(run)
+    assert "go on with the next epoch" in words
+    assert "new_attempt" not in words
+    with pytest.raises(BudgetRefused, match="It is spent; go on with the next epoch"):
+        draws.draw_week(run)

@@ -3,6 +3,7 @@
 from fractions import Fraction
 from typing import Any
 
+from tasks.ledger.rules import Kind
 from tasks.log.cohorts import hex_below, keyed_accounts, rotation_limits
 from tasks.log.engine import Engine, open_warehouse
 from tasks.log.normalisation import normalise_records
@@ -15,7 +16,8 @@ def choose_cohorts(run: HeadListRun) -> None:
     if not run.needs_the_log:
         return
     with open_warehouse(run.home.warehouse(run.release_id)) as engine:
-        if engine.has("records"):  # written last: an earlier run came this far
+        # Written last: an earlier run came this far.
+        if engine.has("records") and not is_overtaken(engine, run):
             return
         assign_groups(engine, run)
         params = run.request.params()
@@ -29,6 +31,15 @@ def choose_cohorts(run: HeadListRun) -> None:
             max_records_client=params.max_records_client,
         )
         engine.map("chosen_records", normalise_records, "records")
+
+
+def is_overtaken(engine: Engine, run: HeadListRun) -> bool:
+    """Whether groups of a week were chosen before its season went on: who joined is known now."""
+    if run.request.series is None or run.state.has(Kind.RESERVED):
+        return False
+    from tasks.products.head_list.series.place import groups_are_stale
+
+    return groups_are_stale(engine, run)
 
 
 def assign_groups(engine: Engine, run: HeadListRun) -> None:

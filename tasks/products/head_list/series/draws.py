@@ -15,7 +15,6 @@ import pyarrow as pa
 from hybriddp.arrays import BoolArray
 from hybriddp.series.finding import Carried, WeekFinding
 from hybriddp.series.season import Season
-from tasks.ledger.rules import Entry
 from tasks.measured.drawing import draw_together
 from tasks.measured.stored import load_measurement
 from tasks.products.head_list import HEADLIST, JOINING
@@ -27,15 +26,13 @@ from tasks.products.head_list.measuring.weighted import (
     shares_on,
     sum_records,
 )
-from tasks.products.head_list.request import ReleaseRequest
 from tasks.products.head_list.run import HeadListRun
-from tasks.products.head_list.series.place import Week, season_of, season_weeks, weeks_of
+from tasks.products.head_list.series.place import Week, season_of, season_weeks
 from tasks.products.head_list.series.request import events_of
 from tasks.products.head_list.series.state import State, StateStore
 from tasks.publish.shelf import list_rows
 from tasks.release.refusals import BudgetRefused
 from tasks.release.run import Release
-from tasks.store.home import Home
 
 _TEXTS = ("query", "url")
 
@@ -206,17 +203,6 @@ def forget_older(run: HeadListRun) -> None:
     for season in range(1, place.season):
         older = place.model_copy(update={"season": season})
         StateStore.of(run.home, request.product, request.locale, older).keep_only(None)
-
-
-def forget_ended(request: ReleaseRequest, entries: list[Entry], home: Home) -> None:
-    """Remove what seasons carry whose last week has begun, though it may be burnt.
-
-    It had read the state before it began, it carries nothing on, and no earlier week is drawn now.
-    """
-    assert request.series is not None
-    for week in weeks_of(entries, request.product, request.locale, request.series):
-        if week.has_begun and week.place.week == season_of(week.place).n_weeks:
-            StateStore.of(home, request.product, request.locale, week.place).keep_only(None)
 
 
 def _store_of(run: HeadListRun) -> StateStore:

@@ -26,6 +26,8 @@ from tasks.products.head_list.run import HeadListRun
 from tasks.release.refusals import BadInput, BudgetRefused
 from tasks.store.home import Home
 
+_BEGUN = [("release_id", pa.string()), ("attempt", pa.int64())]
+
 
 @dataclass(frozen=True, slots=True)
 class Week:
@@ -221,11 +223,25 @@ def put_members(engine: Engine, run: HeadListRun) -> None:
     A reservation whose draw has not begun may still be given back, and what whoever joins pays for
     the tests with it; so it does not count. Private.
     """
-    before = (week for week in season_weeks(run) if week.place.week < run.place.week)
-    begun = [week for week in before if week.has_begun]
+    begun = _begun_before(run)
+    rows = {"release_id": [w.release_id for w in begun], "attempt": [w.attempt for w in begun]}
+    engine.put("begun_weeks", pa.table(rows, pa.schema(_BEGUN)))
+    engine.step("head_list/series/groups_chosen_after")
     files = dict.fromkeys(sealed_file(run.home, week.reserved.participation) for week in begun)
     if files:
         engine.read_sealed("season_participation", list(files))
     else:
         empty = {"account": pa.binary(), "cohort": pa.string()}
         engine.put("season_participation", pa.table({n: pa.array([], t) for n, t in empty.items()}))
+
+
+def groups_are_stale(engine: Engine, run: HeadListRun) -> bool:
+    """Whether a week before has begun since groups were chosen: others have joined then."""
+    known = engine.fetch("groups_chosen_after").to_pylist()
+    begun = {(week.release_id, week.attempt) for week in _begun_before(run)}
+    return {(row["release_id"], row["attempt"]) for row in known} != begun
+
+
+def _begun_before(run: HeadListRun) -> list[Week]:
+    before = (week for week in season_weeks(run) if week.place.week < run.place.week)
+    return [week for week in before if week.has_begun]

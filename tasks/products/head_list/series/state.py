@@ -8,6 +8,7 @@ import hashlib
 import os
 import secrets
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from io import BytesIO
 from pathlib import Path
 
@@ -19,14 +20,20 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from hybriddp.device.package import canonical_json
 from hybriddp.series.finding import Carried
 from hybriddp.series.season import Season
+from tasks.ledger.chain import moment_of
 from tasks.ledger.ledger import LedgerCorrupt
-from tasks.ledger.payloads import SeasonPlace
+from tasks.ledger.payloads import Reserved, SeasonPlace
+from tasks.ledger.rules import Entry, Kind, live_reservations
+from tasks.log.epochs import Epoch
 from tasks.store.home import Home, make_directory, write_whole
 from tasks.store.keys import Keyring
 from tasks.store.working_copies import remove
 
 _KEY_BITS, _NONCE_BYTES = 256, 12
 _KEY_FILE = "season.key"
+# A season that nobody goes on with is over so many epochs after its last one.
+_EPOCHS_LATE = 5
+_DAYS = {"day": 1, "week": 7, "month": 31}
 
 
 @dataclass(frozen=True)
@@ -150,3 +157,27 @@ class StateStore:
             raise LedgerCorrupt(
                 f"{path} is missing or damaged; restore it from the backup. Nothing was drawn."
             ) from None
+
+
+def forget_ended(entries: list[Entry], home: Home, moment: datetime) -> None:
+    """Remove what seasons of any series carry that are over.
+
+    That is so when the last week has begun, though it may be burnt: it had read the state before,
+    it carries nothing on, and no earlier week is drawn now. Or when the last week would have been
+    due some epochs ago, and nobody has asked for it.
+    """
+    begun = {entry.key for entry in entries if entry.kind is Kind.DRAW_STARTED}
+    newest: dict[tuple[str, ...], tuple[Entry, SeasonPlace]] = {}
+    for entry in live_reservations(entries):
+        reserved = entry.said(Reserved)
+        place = reserved.place
+        if place is not None:
+            key = (reserved.product, reserved.locale, place.series, str(place.season))
+            if key not in newest or newest[key][1].week <= place.week:
+                newest[key] = entry, place
+    for (product, locale, *_), (entry, place) in newest.items():
+        n_left = len(place.numbers["weight_scales"]) - place.week
+        length = timedelta(days=_DAYS[Epoch.parse(place.first_epoch).kind])
+        is_abandoned = moment > moment_of(entry.at) + (n_left + _EPOCHS_LATE) * length
+        if is_abandoned or (n_left == 0 and entry.key in begun):
+            StateStore.of(home, product, locale, place).keep_only(None)
