@@ -1,10 +1,11 @@
 """What changed since the list before: what entered and left, and what surely rose or fell.
 
 A record's probabilities of both weeks are known together, from all weeks until now, on its grid. A
-query's are the sums of those of its records that were known in both weeks; its ratio is taken to be
-lognormal with their first two moments, and its other urls, of which little is known, to have
-changed alike. Of all that is said to have risen or fallen, at most 5 % did not (Benjamini-Hochberg
-on the two-sided chance of the direction), and every such interval lies on one side of 1.
+query's are the sums of those of its records that were known in both weeks; they are taken to be
+normal with their first two moments (Fieller's intervals), and its other urls, of which little is
+known, to have changed alike. Of all that is said to have risen or fallen, at most 5 % did not
+(Benjamini-Hochberg on the two-sided chance of the direction), and every such interval lies on one
+side of 1.
 """
 
 from dataclasses import dataclass
@@ -65,23 +66,14 @@ def find_changes(
     now = _queries(evidence, known.keep(np.isin(known.query_ids, union)))
     is_listed, was_listed = (np.isin(union, some.query_ids) for some in (listed, listed_then))
     now[is_listed] = _queries(evidence, listed)  # as it is published
-    logs, errors = _log_ratios(evidence, then, union)
+    ratios = _ratios(evidence, then, union)
     kinds = np.full(len(union), UNCLEAR, dtype=f"<U{max(map(len, KINDS))}")
     is_sure = np.zeros(len(union), dtype=np.bool_)
-    both = np.flatnonzero(is_listed & was_listed & np.isfinite(logs))
-    is_sure[both] = discoveries(2 * special.ndtr(-np.abs(logs[both]) / errors[both]))
-    kinds[is_sure] = np.where(logs[is_sure] > 0, ROSE, FELL)
+    both = np.flatnonzero(is_listed & was_listed & np.isfinite(ratios.values))
+    is_sure[both] = discoveries(2 * special.ndtr(-ratios.standard_errors[both]))
+    kinds[is_sure] = np.where(ratios.values[is_sure] > 1, ROSE, FELL)
     kinds[is_listed & ~was_listed], kinds[was_listed & ~is_listed] = ENTERED, LEFT
-    margin = STANDARD_ERRORS * errors
-    return Changes(
-        then.week,
-        union,
-        kinds,
-        now,
-        now / np.exp(logs),
-        np.exp(logs - margin),
-        np.exp(logs + margin),
-    )
+    return Changes(then.week, union, kinds, now, now / ratios.values, ratios.low, ratios.high)
 
 
 def _listed_before(draws: SeasonMeasured) -> WeekMeasured | None:
@@ -93,10 +85,17 @@ def _queries(evidence: SeasonEvidence, head_list: HeadList) -> FloatArray:
     return query_estimate(head_list, evidence.cells(head_list)).values[:-1]
 
 
-def _log_ratios(
-    evidence: SeasonEvidence, then: WeekMeasured, query_ids: IntArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return log now/then of queries, and its standard error; nan where it is not known."""
+@dataclass(frozen=True, slots=True)
+class _Ratios:
+    """Now/then of queries; nan where it is not known."""
+
+    values: FloatArray
+    standard_errors: FloatArray  # so many it is off from 1
+    low: FloatArray
+    high: FloatArray
+
+
+def _ratios(evidence: SeasonEvidence, then: WeekMeasured, query_ids: IntArray) -> _Ratios:
     known = evidence.draws.now.known
     places = places_of(then.known, known)
     records = np.sort(places[places >= 0])
@@ -109,8 +108,34 @@ def _log_ratios(
     )
     for means in (before, now):
         means[means == 0] = np.nan  # no record of the query was known then
-    squared = of_now / now**2 + of_before / before**2 - 2 * both / (now * before)
-    return np.log(now / before), np.sqrt(np.maximum(squared, 1e-12))
+    return _fieller(before, now, of_before, of_now, both)
+
+
+def _fieller(
+    before: FloatArray, now: FloatArray, of_before: FloatArray, of_now: FloatArray, both: FloatArray
+) -> _Ratios:
+    """Return which ratios r leave now - r before as near to 0 as a normal number would be.
+
+    Of what fell to nearly nothing the logarithm may be anything, and yet it surely fell. Where as
+    little is known of `before`, there is no such interval: the ratio is taken to be lognormal.
+    """
+    squared = STANDARD_ERRORS**2
+    first, last = before**2 - squared * of_before, now**2 - squared * of_now
+    middle = now * before - squared * both
+    root = np.sqrt(np.maximum(middle**2 - first * last, 0))
+    of_difference = np.maximum(of_now + of_before - 2 * both, 1e-12 * before**2)
+    is_known = first > 0
+    divisor = np.where(is_known, first, 1.0)
+    logs = np.log(now / before)
+    of_logs = of_now / now**2 + of_before / before**2 - 2 * both / (now * before)
+    error = np.where(is_known, 1.0, np.sqrt(np.maximum(of_logs, 1e-12)))
+    low, high = (np.exp(logs + side * STANDARD_ERRORS * error) for side in (-1, 1))
+    return _Ratios(
+        now / before,
+        np.abs(np.where(is_known, (now - before) / np.sqrt(of_difference), logs / error)),
+        np.where(is_known, np.maximum((middle - root) / divisor, 0), low),
+        np.where(is_known, (middle + root) / divisor, high),
+    )
 
 
 def _joint_moments(evidence: SeasonEvidence, week: int, records: IntArray) -> FloatArray:
@@ -119,7 +144,7 @@ def _joint_moments(evidence: SeasonEvidence, week: int, records: IntArray) -> Fl
     points = evidence.grid.points[records]
     for weight, step in zip(evidence.likely, STEPS, strict=True):
         if weight > 0:
-            followed = Followed(evidence.grid, evidence.start, step)
+            followed = Followed(evidence.grid, evidence.start, step, evidence.shaken)
             for moment in evidence.moments:
                 if moment.time <= week:
                     followed.see(moment)
@@ -139,13 +164,13 @@ def _joint(
 ) -> FloatArray:
     """Return the weights of pairs of points, of a week and of now: (records, then, now)."""
     joint = followed.weights[records][:, :, None] * np.eye(POINTS)
-    times = followed.times[records]
+    seen = followed.seen[records]
     for moment in evidence.moments:
         rows = np.flatnonzero(np.isin(records, moment.records))
         if moment.time > week and len(rows):
             at = np.searchsorted(moment.records, records[rows])
-            passed = followed.passed(joint[rows], records[rows], moment.time - times[rows])
+            passed = followed.passed(joint[rows], records[rows], seen[rows], moment)
             passed = passed * moment.likelihood[at][:, None, :]
             joint[rows] = passed / passed.sum(axis=(1, 2), keepdims=True)
-            times[rows] = moment.time
+            seen[rows] = moment.mark
     return joint

@@ -24,8 +24,9 @@ __all__ = [
 
 INTERVAL_METHOD = (
     "the central 95 % of what all weeks' noisy weights, shares and reports say of this week, if "
-    "log p goes at random from week to week as far as the weeks themselves show, and of what the "
-    "list's own power law says; for queries normal, from the variances of their records and of "
+    "log p goes at random from week to week as far as the weeks themselves show, and may begin "
+    "anew in a week in which all records together show that many do, and of what the list's own "
+    "power law says; for queries normal, from the variances of their records and of "
     "their other urls"
 )
 

@@ -17,9 +17,11 @@ from hybriddp.series.estimation.moments import (
     Common,
     client_moments,
     learn_common,
+    memory_of,
     optin_moments,
 )
 from hybriddp.series.estimation.others import follow_others
+from hybriddp.series.estimation.upheavals import find_upheavals
 from hybriddp.series.estimation.walk import (
     STEPS,
     Grid,
@@ -27,7 +29,6 @@ from hybriddp.series.estimation.walk import (
     Weighed,
     follow,
     learn_steps,
-    memory_of,
     start_of,
     weigh,
 )
@@ -51,6 +52,7 @@ class SeasonEvidence:
     start: FloatArray  # weights of points before any evidence
     moments: Sequence[Weighed]  # in the order of time
     likely: FloatArray  # how likely each of STEPS is
+    shaken: FloatArray  # the chance, by weeks, that a record begins anew
     records: IntervalEstimate  # of every record that is known now
 
     @classmethod
@@ -75,8 +77,11 @@ class SeasonEvidence:
         memory = memory_of(alike, centres, _usual_step(likely))
         differing = optin_moments(weeks, common, common.ratio.deviation * np.sqrt(memory))
         moments = weigh(_in_order(differing, reported), grid, centres)
-        records = summarised(follow(grid, start, moments, likely), grid.points)
-        return cls(params, draws, weeks, clients, common, grid, start, moments, likely, records)
+        shaken = find_upheavals(grid, start, moments, STEPS[likely.argmax()])
+        records = summarised(follow(grid, start, moments, likely, shaken), grid.points)
+        return cls(
+            params, draws, weeks, clients, common, grid, start, moments, likely, shaken, records
+        )
 
     @property
     def step(self) -> float:

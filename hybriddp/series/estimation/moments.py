@@ -1,7 +1,7 @@
 """What each week says of the records that are known now, as sources, and what they all share."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -125,21 +125,25 @@ def _moments_of(week: ReadWeek, common: Common, deviations: FloatArray) -> list[
                 min(mean.part / common.ratio.value**2, 1.0),
                 deviation=own[week.week.is_new],
             )
-            found.append(_moment(week, np.flatnonzero(week.week.is_new), time - mean.age, source))
+            new = np.flatnonzero(week.week.is_new)
+            of_mean = _moment(week, new, time - mean.age, mean.first, source)
+            found.append(replace(of_mean, is_before=True))
     both = records_of(given, Ratio(common.ratio.value, own), common.spread, n_people)
     shares = CentralCounts(given.shares / n_people, n_people, given.of_shares, common.spread)
     for rows, source in ((has_weight, both), (~has_weight, shares)):
         numbers = np.flatnonzero(rows)
-        found.append(_moment(week, numbers, time, source.at(numbers)))
+        found.append(_moment(week, numbers, time, week.week.week, source.at(numbers)))
     return [moment for moment in found if len(moment.records)]
 
 
-def _moment(week: ReadWeek, rows: IntArray, time: float, source: CentralCounts) -> Moment:
+def _moment(
+    week: ReadWeek, rows: IntArray, time: float, first: int, source: CentralCounts
+) -> Moment:
     """Return what a source says of rows of a week's records, without those that are gone."""
     is_known = week.places[rows] >= 0
     kept = np.flatnonzero(is_known)
     at = week.places[rows[kept]]
-    return Moment(at, time, source.at(kept))
+    return Moment(at, time, first, source.at(kept))
 
 
 def client_moments(
@@ -156,5 +160,26 @@ def client_moments(
             places = places_of(week.listed, draws.now.known)
             kept = np.flatnonzero(places >= 0)
             of_records = source.at(week.listed.record_cells[kept])
-            found.append(Moment(places[kept], float(week.week), of_records))
+            found.append(Moment(places[kept], float(week.week), week.week, of_records))
     return found
+
+
+def memory_of(moments: Sequence[Moment], centres: FloatArray, step: float) -> FloatArray:
+    """Return how many weeks' worth each record's estimate is an average of.
+
+    An error that is a record's own in all weeks does not average out. Counted as noise of every
+    week it must be so many times larger to weigh as much as it does: 1 over the sum of squares of
+    what each moment counts, by a Kalman filter of relative errors.
+
+    Privacy claim: none; post-processing of what weeks published.
+    """
+    variance, squares = np.full(len(centres), np.inf), np.ones(len(centres))
+    times = np.full(len(centres), np.nan)
+    for moment in moments:
+        at, own = moment.records, centres[moment.records]
+        before = variance[at] + np.nan_to_num(moment.time - times[at]) * step**2
+        noise = moment.source.variance_at(own) / own**2
+        gain = 1 / (1 + noise / before)  # 1 where nothing was known
+        squares[at] = (1 - gain) ** 2 * squares[at] + gain**2
+        variance[at], times[at] = gain * noise, moment.time
+    return 1 / squares

@@ -34,7 +34,9 @@ class Moment:
 
     records: IntArray  # which, among all that are known now
     time: float  # in weeks
+    first: int  # the first week that it is of; of a mean of weeks, long before its time
     source: Source
+    is_before: bool = False  # a record was named: the mean of weeks before that
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,14 @@ class Weighed:
 
     records: IntArray
     time: float
+    first: int
     likelihood: FloatArray
+    is_before: bool = False
+
+    @property
+    def mark(self) -> tuple[float, int, bool]:
+        """What is remembered of it when the next one is seen."""
+        return self.time, self.first, self.is_before
 
 
 def weigh(moments: Sequence[Moment], grid: Grid, centres: FloatArray) -> list[Weighed]:
@@ -94,7 +103,7 @@ def weigh(moments: Sequence[Moment], grid: Grid, centres: FloatArray) -> list[We
         at = moment.records
         log_likelihood = moment.source.log_likelihood(points[at], centres[at])
         likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
-        found.append(Weighed(at, moment.time, likelihood))
+        found.append(Weighed(at, moment.time, moment.first, likelihood, moment.is_before))
     return found
 
 
@@ -110,44 +119,83 @@ def start_of(grid: Grid, log_prior: LogPrior) -> FloatArray:
 
 
 class Followed:
-    """Weights of all records' points, brought from moment to moment with one step."""
+    """Weights of all records' points, brought from moment to moment with one step.
 
-    def __init__(self, grid: Grid, start: FloatArray, step: float) -> None:
+    `shaken` is each week's chance, by its number, that a record begins anew at any point: in most
+    weeks none (hybriddp/series/estimation/upheavals.py).
+    """
+
+    def __init__(
+        self, grid: Grid, start: FloatArray, step: float, shaken: FloatArray | None = None
+    ) -> None:
         self.weights = start.copy()
-        self.times = np.full(len(start), np.nan)
+        self.start = start
+        self.seen = np.full((len(start), 3), np.nan)  # the mark of each record's last moment
         self.log_evidence = 0.0
         squared = grid.frequencies**2 / 2
         self.kernel = (1 - _JUMPS) * np.exp(-(step**2) * squared) + _JUMPS * np.exp(
             -(_JUMP**2) * squared
         )
+        self.log_stays: FloatArray | None = None
+        if shaken is not None and shaken.any():
+            self.log_stays = np.cumsum(np.log1p(-shaken))
 
-    def see(self, moment: Weighed) -> None:
-        """Let time pass until a moment, and take in what it says.
+    def see(self, moment: Weighed) -> FloatArray:
+        """Let time pass until a moment, and take in what it says; return what was foretold.
 
         Privacy claim: none; post-processing of what weeks published.
         """
         at = moment.records
-        gaps = moment.time - self.times[at]
-        weights = self.passed(self.weights[at], at, np.nan_to_num(gaps))
-        weights = weights * moment.likelihood
+        foretold = self.passed(self.weights[at], at, self.seen[at], moment)
+        weights = foretold * moment.likelihood
         totals = weights.sum(axis=1, keepdims=True)
-        self.weights[at], self.times[at] = weights / totals, moment.time
+        self.weights[at], self.seen[at] = weights / totals, moment.mark
         self.log_evidence += float(np.log(totals).sum())
+        return foretold
 
-    def passed(self, weights: FloatArray, at: IntArray, gaps: FloatArray) -> FloatArray:
-        """Return weights (records, ..., points) after so many weeks; grids' ends reflect.
+    def passed(
+        self, weights: FloatArray, at: IntArray, seen: FloatArray, moment: Weighed
+    ) -> FloatArray:
+        """Return weights (records, ..., points) from what was seen last until a moment.
+
+        Grids' ends reflect.
 
         Privacy claim: none; post-processing of what weeks published.
         """
-        if not gaps.any():
+        gaps = np.nan_to_num(moment.time - seen[:, 0])
+        if gaps.any():
+            kernel = self.kernel[at]
+            if np.any(gaps != 1):
+                kernel = kernel ** gaps[:, None]
+            spread = fft.idct(fft.dct(weights, axis=-1) * _beside(kernel, weights), axis=-1)
+            # A tiny part everywhere: cosines leave rounding errors of either sign.
+            weights = np.maximum(spread, 1e-18)
+        return weights if self.log_stays is None else self._shaken(weights, at, seen, moment)
+
+    def _shaken(
+        self, weights: FloatArray, at: IntArray, seen: FloatArray, moment: Weighed
+    ) -> FloatArray:
+        """Let records begin anew, at any point of their grids.
+
+        Before a record was named, it does so as any other does that may be named; else as many
+        would be taken for frequent ones as were named by lucky noise.
+        """
+        assert self.log_stays is not None
+        firsts = np.where(np.isnan(seen[:, 1]), moment.first, seen[:, 1]).astype(np.int64)
+        log_stays = self.log_stays[moment.first] - self.log_stays[firsts]
+        if not log_stays.any():
             return weights
-        kernel = self.kernel[at]
-        if np.any(gaps != 1):
-            kernel = kernel ** gaps[:, None]
-        kernel = kernel.reshape(len(at), *(1,) * (weights.ndim - 2), POINTS)
-        spread: FloatArray = fft.idct(fft.dct(weights, axis=-1) * kernel, axis=-1)
-        # A tiny part everywhere: cosines leave rounding errors of either sign.
-        return np.maximum(spread, 1e-18)
+        stays = _beside(np.exp(log_stays)[:, None], weights)
+        anew = _beside(np.where(seen[:, 2:] == 1, self.start[at], 1 / POINTS), weights)
+        totals = weights.sum(axis=-1, keepdims=True)
+        mixed: FloatArray = stays * weights + (1 - stays) * anew * totals
+        return mixed
+
+
+def _beside(of_records: FloatArray, weights: FloatArray) -> FloatArray:
+    """Bring (records, points) beside weights of (records, ..., points)."""
+    first, last = of_records.shape
+    return of_records.reshape(first, *(1,) * (weights.ndim - 2), last)
 
 
 def learn_steps(grid: Grid, start: FloatArray, moments: Sequence[Weighed]) -> FloatArray:
@@ -173,7 +221,11 @@ def learn_steps(grid: Grid, start: FloatArray, moments: Sequence[Weighed]) -> Fl
 
 
 def follow(
-    grid: Grid, start: FloatArray, moments: Sequence[Weighed], likely: FloatArray
+    grid: Grid,
+    start: FloatArray,
+    moments: Sequence[Weighed],
+    likely: FloatArray,
+    shaken: FloatArray,
 ) -> FloatArray:
     """Return the weights of points after all moments, averaged over likely steps.
 
@@ -182,29 +234,8 @@ def follow(
     mean = np.zeros_like(start)
     for weight, step in zip(likely, STEPS, strict=True):
         if weight > 0:
-            followed = Followed(grid, start, step)
+            followed = Followed(grid, start, step, shaken)
             for moment in moments:
                 followed.see(moment)
             mean += weight * followed.weights
     return mean
-
-
-def memory_of(moments: Sequence[Moment], centres: FloatArray, step: float) -> FloatArray:
-    """Return how many weeks' worth each record's estimate is an average of.
-
-    An error that is a record's own in all weeks does not average out. Counted as noise of every
-    week it must be so many times larger to weigh as much as it does: 1 over the sum of squares of
-    what each moment counts, by a Kalman filter of relative errors.
-
-    Privacy claim: none; post-processing of what weeks published.
-    """
-    variance, squares = np.full(len(centres), np.inf), np.ones(len(centres))
-    times = np.full(len(centres), np.nan)
-    for moment in moments:
-        at, own = moment.records, centres[moment.records]
-        before = variance[at] + np.nan_to_num(moment.time - times[at]) * step**2
-        noise = moment.source.variance_at(own) / own**2
-        gain = 1 / (1 + noise / before)  # 1 where nothing was known
-        squares[at] = (1 - gain) ** 2 * squares[at] + gain**2
-        variance[at], times[at] = gain * noise, moment.time
-    return 1 / squares

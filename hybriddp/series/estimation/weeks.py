@@ -44,6 +44,7 @@ class FirstMean:
     values: FloatArray  # in people's weights
     noise: float  # its variance
     age: float  # it is off from now as a step of so many weeks would be
+    first: int  # the first of these weeks
     part: float  # of a week's variance by sampling of people that is left in the mean
 
 
@@ -147,5 +148,6 @@ def _mean(
         sums / total / units,
         float((coefficients**2 * variances).sum() / (total * units) ** 2),
         float((before**2).sum()),
+        int(np.flatnonzero(np.abs(counted) > _ALIKE * total)[0]) + 1,
         float((counted**2).sum() / total**2),
     )
