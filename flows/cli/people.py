@@ -75,9 +75,10 @@ def erase(
         dropped.n_at_work
     )
     say(
-        f"Erased: no later release uses this person; {dropped.n_removed} working copies of logs "
-        f"were removed, and the texts of unforeseen errors.{at_work} Remove their rows from the "
-        "log itself; the account stays, so that joining again does not refill it."
+        f"Erased: no later release reads this person's rows; {dropped.n_removed} working copies of "
+        f"logs were removed, and the texts of unforeseen errors.{at_work} Remove their rows from "
+        "the log itself; the account stays, so that joining again does not refill it. What a "
+        "running season of a series carries of earlier weeks stays until it is over."
         f"{_if_unknown(was_known)}"
     )
 

@@ -24,6 +24,7 @@ from tasks.release.refusals import BudgetRefused
 from tasks.release.run import LogRun, require_free_epoch
 from tasks.store.home import Home, sync_directory
 from tasks.store.keys import open_for_writing
+from tasks.store.working_copies import let_go
 
 # Rows behind a decision that may make it another one.
 _MATTERS = (
@@ -187,4 +188,5 @@ def void_reservation(home: Home, release_id: str) -> tuple[str, int]:
     if not attempts:
         raise BudgetRefused(f"no release has the id {release_id!r}; `hybriddp ledger show` lists.")
     ledger.append(Kind.VOIDED, release_id, attempts[-1], Nothing())
+    let_go(home.warehouse(release_id), is_needed=False)  # nothing is to be drawn from it
     return release_id, attempts[-1]
