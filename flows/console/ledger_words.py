@@ -40,11 +40,8 @@ def runway_text(reach: Runway) -> str:
         )
     else:
         lines.append("`hybriddp ledger show --pld` composes all draws more tightly, in seconds.")
-    asked = (
-        " or ".join(dict.fromkeys(map(str, reach.prices))) if reach.has_gaussian else reach.asked
-    )
     lines.append(
-        f"Runway at {asked} a release: {reach.fits_largest} more for the most charged, "
+        f"Runway at {_asked(reach)} a release: {reach.fits_largest} more for the most charged, "
         f"{reach.fits_newcomer} for a newcomer."
     )
     return "\n".join(lines)

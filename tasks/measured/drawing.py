@@ -123,7 +123,7 @@ def _require_same_people(run: Release) -> None:
     if run.state.reserved != run.reservation:
         raise LedgerCorrupt(
             f"release {run.release_id} was reserved anew while this run was at work: the ledger "
-            "was restored. Nothing was drawn by this run; run it again."
+            "was restored. This run has drawn nothing."
         )
 
 
