@@ -15,6 +15,7 @@ from hybriddp.blender.estimation.levels import Bounded, Draws, Levels, Reported,
 from hybriddp.blender.evidence.combining import Evidence
 from hybriddp.blender.evidence.counted import counted_evidence
 from hybriddp.blender.evidence.sources import Source
+from hybriddp.blender.evidence.subset_reports import SubsetReports
 from hybriddp.blender.headlist import HeadList
 from hybriddp.blender.weighted.evidence import weighted_evidence
 from hybriddp.params import BlenderParams
@@ -98,12 +99,19 @@ def bound(blended: Levels, projected: Levels) -> Bounded:
 def check(
     params: BlenderParams, head_list: HeadList, draws: Reported, sides: Sides, blended: Levels
 ) -> CrossCheck:
-    """Compare S and T, which know that only high counts were seen, with the clients."""
+    """Compare S and T, which know that only high counts were seen, with the clients.
+
+    In a series few clients may serve in a week, so what they say is not taken for normal. Lists
+    that counts found keep the check that they were published with, to the last byte.
+    """
     records, optin = head_list.record_cells, sides.optin.records
+    clients = source_of(params, head_list, draws).at(records)
+    known = blended.records.values[records]
+    excess = None
+    if params.is_weighted and isinstance(clients, SubsetReports):
+        excess = clients.excess_kurtosis_at(np.clip(known, 0, 1))
     return cross_check(
-        Estimate(optin.values[records], optin.variances[records]),
-        source_of(params, head_list, draws).at(records),
-        blended.records.values[records],
+        Estimate(optin.values[records], optin.variances[records]), clients, known, excess
     )
 
 

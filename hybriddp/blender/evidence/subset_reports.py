@@ -43,9 +43,17 @@ class SubsetReports:
 
         Privacy claim: none; post-processing of client reports.
         """
-        truth, lie = float(self.response.p_truth), float(self.response.p_lie)
-        reported = lie + probabilities * (truth - lie)
-        return reported * (1 - reported) / (self.n_clients * (truth - lie) ** 2)
+        reported = self._reported(probabilities)
+        gap = float(self.response.p_truth) - float(self.response.p_lie)
+        return reported * (1 - reported) / (self.n_clients * gap**2)
+
+    def excess_kurtosis_at(self, probabilities: FloatArray) -> FloatArray:
+        """1/(n F(1-F)) - 6/n: how far a sum of n reports on a cell is from normal.
+
+        Privacy claim: none; post-processing of client reports.
+        """
+        reported = self._reported(probabilities)
+        return (1 / (reported * (1 - reported)) - 6) / self.n_clients
 
     def log_likelihood(self, grid: FloatArray, centres: FloatArray) -> FloatArray:
         """Normal: there are many reports.
@@ -89,3 +97,8 @@ class SubsetReports:
         matrix: FloatArray = directions @ mixing @ directions.T
         np.fill_diagonal(matrix, self.variance_at(probabilities))
         return matrix
+
+    def _reported(self, probabilities: FloatArray) -> FloatArray:
+        """Return how likely a report holds cells of these probabilities."""
+        truth, lie = float(self.response.p_truth), float(self.response.p_lie)
+        return lie + probabilities * (truth - lie)
