@@ -11,7 +11,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from hybriddp.accounting.event import Event, require_known
-from hybriddp.accounting.losses import Losses
+from hybriddp.accounting.losses import Losses, gathered
 from hybriddp.errors import InvalidParameter, require
 
 if TYPE_CHECKING:
@@ -52,7 +52,8 @@ def compose_pld(events: Iterable[Event], delta: float) -> float:
     known = _known(events)
     if not known:
         return 0.0
-    parts = [_composed(e.losses()).self_compose(count) for e, count in Counter(known).items()]
+    losses = gathered((event.losses(), count) for event, count in Counter(known).items())
+    parts = [_composed(each).self_compose(count) for each, count in losses]
     epsilon = float(reduce(lambda a, b: a.compose(b), parts).get_epsilon_for_delta(delta))
     basic = compose_basic(known)
     # Losses are rounded up to a grid, so the plain sum may be the smaller of two true bounds.

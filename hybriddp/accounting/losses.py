@@ -5,6 +5,7 @@ imported when a part is priced: it takes seconds, and a release never asks it.
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -122,6 +123,24 @@ Part = WorstOf | OneCount | GaussianShift | Exclusive | AnyOf
 
 # The parts of an event's loss, each with how often it happened.
 Losses = tuple[tuple[Part, int], ...]
+
+
+def gathered(losses: Iterable[tuple[Losses, int]]) -> list[tuple[Losses, int]]:
+    """Return the losses of events that happened so often, all Gaussian draws as the one they make.
+
+    Shifts of Gaussian vectors add up in rho exactly, so a year of weeks needs one distribution on
+    a grid instead of fifty.
+    """
+    rho, others = Fraction(0), []
+    for parts, count in losses:
+        rho += sum(
+            (part.rho * times * count for part, times in parts if isinstance(part, GaussianShift)),
+            Fraction(0),
+        )
+        left = tuple((part, n) for part, n in parts if not isinstance(part, GaussianShift))
+        if left:
+            others.append((left, count))
+    return others + ([(((GaussianShift(rho), 1),), 1)] if rho else [])
 
 
 def noisy_counts(scale: float, l1_sensitivity: int) -> tuple[Part, int]:

@@ -1,5 +1,6 @@
 """Composition: exact for the ledger, PLD beside it."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -8,10 +9,12 @@ import pytest
 
 from hybriddp.accounting.accountants import Cost, compose_basic, compose_parallel, compose_pld
 from hybriddp.accounting.event import Neighbours
+from hybriddp.accounting.losses import GaussianShift, gathered
 from hybriddp.blender.events import HeadListDraw, OptinHistogram
 from hybriddp.blender.finding import HeadListMechanism
 from hybriddp.blender.optin import HistogramMechanism
 from hybriddp.errors import InvalidParameter, UnknownEvent
+from hybriddp.noise.gaussian import gaussian_epsilon
 from hybriddp.noise.laplace import DiscreteLaplace
 from hybriddp.params import Budget
 from hybriddp.randomizers.events import ClientReport, SubsetReport
@@ -19,6 +22,8 @@ from hybriddp.randomizers.one_stage import SubsetMechanism
 from hybriddp.randomizers.response import RandomizedResponse
 from hybriddp.randomizers.stages import TwoStageResponse
 from hybriddp.randomizers.subset import SubsetResponse
+from hybriddp.series.design import SeasonDesign
+from hybriddp.series.events import SeasonTests, SeasonWeek
 from tests.blender.test_finding import worst_with_counts
 
 pytestmark = pytest.mark.exact
@@ -43,6 +48,21 @@ def head_list(epsilon: object = 4, delta: object = "1e-5") -> HeadListDraw:
 def test_ten_tenths_are_one():
     assert compose_basic([histogram("0.1")] * 10) == Cost(Fraction(1), Fraction(0))
     assert compose_basic([head_list(0.1, 1e-5)] * 10) == Cost(Fraction(1), Fraction(1, 10_000))
+
+
+def test_weeks_of_a_season_compose_as_the_one_gaussian_that_they_are():
+    """Gaussian shifts add up in rho exactly; a distribution a week had cost minutes a year."""
+    budget = Budget(4, "1e-5")
+    season = SeasonDesign(n_weeks=6).season(budget)
+    weeks = [SeasonWeek(budget, season, week) for week in range(1, 7)]
+    rho = sum(season.rho(week) for week in range(1, 7))
+    assert gathered((week.losses(), 1) for week in weeks) == [(((GaussianShift(rho), 1),), 1)]
+    exact = gaussian_epsilon(1e-6, math.sqrt(2 * rho))
+    assert 0 <= compose_pld(weeks, 1e-6) - exact < 1e-3
+    joined = SeasonTests(budget, season)
+    assert gathered([(joined.losses(), 1), (weeks[0].losses(), 2)]) == [
+        (joined.losses(), 1), (((GaussianShift(2 * season.rho(1)), 1),), 1),
+    ]  # fmt: skip
 
 
 def test_disjoint_groups_pay_the_largest_cost():
