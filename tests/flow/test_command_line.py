@@ -29,8 +29,10 @@ def children_of(pid: int) -> list[int]:
     return [child for child, parent in pairs if parent == pid]
 
 
+@pytest.mark.long
 def test_killed_run_goes_on_and_draws_nothing_twice(spare_database, tmp_path):
-    """It comes first: its server makes the empty database that the others of this room take."""
+    """In `make test` its steps are killed without Prefect (tests/release/test_crash.py), and its
+    server ends with it (tests/flow/test_door.py)."""
     log, home = tmp_path / "searches.tsv", new_home(tmp_path / "home").root
     write_searches(log, 2_000)
     arguments = ["release", "--log", str(log), "--epoch", "2026-W46", "--optin-fraction", "0.3",
@@ -48,7 +50,6 @@ def test_killed_run_goes_on_and_draws_nothing_twice(spare_database, tmp_path):
     (server,) = children_of(victim.pid)
     victim.kill()
     victim.wait(timeout=PATIENCE)
-    spare_database.keep(home)
     wait_until(lambda: not is_running(server), "the command's server outlives it")
     assert list((home / "private" / "prefect" / "runs").iterdir()) == []
     # The very steps, walked without Prefect: what goes on is what the ledger and the files say.

@@ -37,9 +37,11 @@ def new_checkout(folder: Path) -> Path:
 
 
 def test_readmes_commands_run_on_a_new_home(spare_database, tmp_path):
-    """All but `make test` itself, in their order, in a checkout of their own."""
+    """All but `make test` itself, in their order, in a checkout of their own.
+
+    Its server makes the empty database that the others of this room take.
+    """
     checkout = new_checkout(tmp_path / "checkout")
-    spare_database.lend(checkout / "var")
     commands = [line for line in shell_lines(README) if line != "make test"]
     assert commands[0] == "make release"
     assert len(commands) == 4
@@ -58,3 +60,4 @@ def test_readmes_commands_run_on_a_new_home(spare_database, tmp_path):
         if command == "make release":
             assert "google" in done.stdout
             assert "8 checks passed" in done.stdout
+    spare_database.keep(checkout / "var")

@@ -11,7 +11,8 @@ from tests.stats import ALPHA, law_p_value
 
 pytestmark = pytest.mark.statistical
 
-N = 200_000
+# Enough to tell noise from noise that is off by a tenth.
+N = 50_000
 SUPPORT = np.arange(-6, 7)
 
 
@@ -24,14 +25,14 @@ def noise_p_value(noise: DiscreteLaplace, draws: np.ndarray) -> float:
 
 @pytest.mark.parametrize("epsilon", ["0.5", "4"])
 def test_draws_follow_the_discrete_laplace_law(epsilon, rng):
-    """Both arms: the law is accepted, noise off by 5 % either way and half the noise are not."""
+    """Both arms: the law is accepted, noise off by 10 % either way and half the noise are not."""
     noise = DiscreteLaplace.for_epsilon(Budget(epsilon).epsilon, 2)
     for draws in (
         noise.draw(np.zeros(N, np.int64)),
         noise.simulate(np.zeros(N, np.int64), rng=rng),
     ):
         assert noise_p_value(noise, draws) > ALPHA
-        for factor in (0.5, 0.95, 1.05):
+        for factor in (0.5, 0.9, 1.1):
             assert noise_p_value(DiscreteLaplace(noise.scale * factor), draws) < ALPHA
 
 
@@ -86,4 +87,4 @@ def test_the_library_bug_that_makes_us_threshold_ourselves_is_still_there():
     stated = keep.map((1, 1, 1))[1]
     n_kept = len(keep({key: 1 for key in range(N)}))
     assert law_p_value(np.array([n_kept, N - n_kept]), np.array([stated, 1 - stated])) < ALPHA
-    assert n_kept > 4 * stated * N
+    assert n_kept > 3 * stated * N, "7.4 times on average; fewer than 3 with probability 1e-10"

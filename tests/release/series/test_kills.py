@@ -53,31 +53,29 @@ def first(name: str) -> Point:
     return name, 0
 
 
-# Every week is killed and is there in the end, but for the second, which somebody gives back, and
-# which is then killed at any moment; the key of the season is being forgotten.
+# Every week is killed and is there in the end, but for the second, which somebody gives back; the
+# key of the season is being forgotten.
 KILLED_AND_THERE: dict[int, list[Act]] = {
-    1: [
-        first("after the insert of RESERVED"),
-        first(f"after DRAWN {HEADLIST}"),
-        first("after PUBLISHED"),
-    ],
-    2: [first("after RESERVED"), VOID, 0.4],
-    3: [
-        first(f"after DRAWN {HEADLIST}"),
-        first("after overwriting the key"),
-        first("before replace latest.json"),
-    ],
+    1: [first(f"after DRAWN {HEADLIST}"), first("after PUBLISHED")],
+    2: [first("after RESERVED"), VOID],
+    3: [first("after overwriting the key")],
 }
-# Every week is burnt: at its start, when clients are asked about a list that nobody sees, and when
-# everything is there but the row that says so.
+# Every week is burnt: before a state has its name, when clients are asked about a list that nobody
+# sees, and when everything is there but the row that says so.
 ALL_BURNT: dict[int, list[Act]] = {
-    1: [first(f"after DRAW_STARTED {JOINING}")],
+    1: [first("before replace week-001.state")],
     2: [first(f"after DRAW_STARTED {CLIENTS}")],
     3: [first(f"after the insert of DRAWN {HEADLIST}")],
 }
-# Nothing is ever drawn: before a state has its name, before its key has, and between two rows.
-NEVER_DRAWN: dict[int, list[Act]] = {
-    1: [first("before replace week-001.state")],
+# More of the same: killed when it is charged, at any moment, and when the list is being replaced;
+# burnt at the start, before the season's key has a name, and between two rows.
+KILLED_ELSEWHERE: dict[int, list[Act]] = {
+    1: [first("after the insert of RESERVED")],
+    2: [0.4],
+    3: [first("before replace latest.json")],
+}
+BURNT_ELSEWHERE: dict[int, list[Act]] = {
+    1: [first(f"after DRAW_STARTED {JOINING}")],
     2: [first("before link season.key")],
     3: [first(f"after DRAWN {JOINING}")],
 }
@@ -176,14 +174,30 @@ def require_killed(season: Season) -> None:
     assert all(isinstance(act, float) for _, act in missing), missing
 
 
-def test_a_killed_week_is_run_again_and_a_burnt_one_is_missing(fast_folder):
-    season = Season(fast_folder / "kills" / "there", KILLED_AND_THERE).run()
+MORE = pytest.mark.long
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        pytest.param(KILLED_AND_THERE, id="decided"),
+        pytest.param(KILLED_ELSEWHERE, id="elsewhere", marks=MORE),
+    ],
+)
+def test_a_killed_week_is_run_again_and_a_burnt_one_is_missing(fast_folder, plan, request):
+    season = Season(fast_folder / "kills" / request.node.callspec.id, plan).run()
     require_killed(season)
     assert set(season.refused) <= {2}
     assert left_of(season) == []
 
 
-@pytest.mark.parametrize("plan", [ALL_BURNT, NEVER_DRAWN], ids=["unseen", "undrawn"])
+@pytest.mark.parametrize(
+    "plan",
+    [
+        pytest.param(ALL_BURNT, id="unseen"),
+        pytest.param(BURNT_ELSEWHERE, id="undrawn", marks=MORE),
+    ],
+)
 def test_a_season_goes_on_after_burnt_weeks(fast_folder, plan, request):
     season = Season(fast_folder / "kills" / request.node.callspec.id, plan).run()
     require_killed(season)
