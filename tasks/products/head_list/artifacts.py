@@ -42,8 +42,8 @@ def _unseen(run: HeadListRun) -> str:
         return ""
     weeks = ", ".join(map(str, run.place.unseen))
     return (
-        f" Of the season, week {weeks} was drawn and is not published now, so this week does not look "
-        "at what it measured, and never will: publish a week before you reserve the next."
+        f" Of the season, week {weeks} was drawn and is not published now, so this week does not "
+        "look at what it measured, and never will: publish a week before you reserve the next."
     )
 
 
