@@ -244,28 +244,24 @@ def test_a_device_whose_turn_is_not_in_the_season_does_not_answer(state):
     assert charges(state) == []
 
 
-def test_the_secret_is_made_once_and_kept_and_nobody_is_told(state):
-    directories = [put(state, asked_in(week_of(1, season=n))) for n in (1, 2)]
-    single = put(state, make_package())
-    device_of(state).report(single, [])
+def test_the_secret_is_made_once_and_kept_and_nobody_is_told(state, monkeypatch):
+    """In a device that is never asked in its week, which writes nothing but its secret."""
+    used = []
+    monkeypatch.setattr(WeekOfSeason, "own_week", lambda _, secret, *__: used.append(secret))
+    device_of(state).report(put(state, make_package()), [])
     assert AccountFile(state).read().secret is None, "no season, no secret"
-    for directory in directories * 2:
-        with suppress(NotItsWeek):
-            device_of(state).report(directory, [])
-    secret = AccountFile(state).read().secret
-    assert len(secret) == 32
-    for directory in directories:
-        try:
-            said = device_of(state).report(directory, []).decode()
-        except NotItsWeek as refusal:
-            said = str(refusal)
-        assert secret.hex() not in said
-    assert AccountFile(state).read().secret == secret
-    assert secret.hex() not in repr(AccountFile(state).read())
-    other = state.with_name("other")
-    with suppress(NotItsWeek):
-        device_of(other).report(directories[0], [])
-    assert AccountFile(other).read().secret != secret
+    for account in (state, state, state.with_name("other")):
+        for season in (1, 2):
+            with pytest.raises(NotItsWeek) as caught:
+                device_of(account).report(put(state, asked_in(week_of(1, season))), [])
+            assert used[-1].hex() not in str(caught.value)
+    assert len(used) == 6
+    mine, others = set(used[:4]), set(used[4:])
+    assert mine == {AccountFile(state).read().secret}
+    assert len(others) == 1
+    assert others != mine
+    assert {len(secret) for secret in mine | others} == {32}
+    assert "secret" not in repr(AccountFile(state).read())
 
 
 def test_records_do_not_move_a_devices_week(state):

@@ -15,11 +15,13 @@ from hybriddp.client import Client
 from hybriddp.device import Device, NotItsWeek, ReportRefused, SeasonNotOver, ed25519
 from hybriddp.device.curator import Loss
 from hybriddp.device.package import canonical_json, read_package
+from hybriddp.device.season import WeekOfSeason
 from hybriddp.params import Budget
 from tasks.ledger.ledger import LedgerCorrupt
 from tasks.ledger.rules import Kind
 from tasks.log.raw.files import BadInput
 from tasks.products.head_list import CLIENTS, HEADLIST, JOINING, artifacts
+from tasks.products.head_list.measuring import collection
 from tasks.products.head_list.measuring.collection import write_package
 from tasks.products.head_list.run import HeadListRun, identify
 from tasks.products.head_list.series.manifest import NEIGHBOURS
@@ -292,7 +294,7 @@ def test_a_package_of_another_season_in_its_place_is_seen(home, root, first):
 @pytest.mark.parametrize("named", ["roster", "everybody"])
 def test_opt_in_people_of_a_series_are_named_as_in_a_single_release(clock, root, named):
     home, log = series_home(root / "other"), write_week(root / "log.tsv", OPTED_IN)
-    unnamed = week_request(log, 1, clients="reports").model_copy(
+    unnamed = week_request(log, 1, clients="reports", rotation=5).model_copy(
         update={"columns": LogColumns(time=None)}
     )
     with pytest.raises(BadInput, match="name opt-in people by a roster"):
@@ -302,6 +304,8 @@ def test_opt_in_people_of_a_series_are_named_as_in_a_single_release(clock, root,
     said = {"everybody_opted_in": True} if named == "everybody" else {"roster": roster}
     run = charge(identify(unnamed.model_copy(update=said), home))
     assert run.reservation.groups[HEADLIST].n_people == len(MANY)
+    stated = collection.season_stated(run)
+    assert stated == WeekOfSeason("weekly", 1, 1, N_WEEKS, "2026-W40", clients_rotation=5)
 
 
 def test_a_series_of_devices_does_not_go_on_with_simulated_clients(home, root):

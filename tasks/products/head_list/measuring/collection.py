@@ -50,11 +50,11 @@ def build_package(release: Release) -> CollectionPackage:
             (query, tuple(urls)) for query, urls in published_listing(release).urls_by_query.items()
         ),
         curator=_statement(release),
-        season=_season(release),
+        season=season_stated(release),
     )
 
 
-def _season(release: Release) -> WeekOfSeason | None:
+def season_stated(release: Release) -> WeekOfSeason | None:
     """Return which week of which season it is, if it is one, as it was reserved."""
     place = release.reservation.place
     return None if place is None else _week_of(place, parameters_of(release))
