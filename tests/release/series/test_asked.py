@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from functools import cache
@@ -186,23 +187,26 @@ def test_a_season_of_devices_is_published_and_each_of_them_has_answered_once(hom
 
 
 def test_sides_are_kept_for_a_season_by_devices_of_its_packages(home, root, first):
-    lines = answers(first, root)
-    out, silent = (n for n in range(N_DEVICES) if n not in lines), []
-    opted_out = device(home, root, next(out))
-    opted_out.opt_in(date(2026, 11, 9), Loss(12, "1e-4"))
-    opted_out.opt_out(date(2026, 11, 9))
-    ask(home, root, 1, reports=made_up(first, root))
-    second = ask(home, root, 2)
-    for run in (first, second):
-        with pytest.raises(ReportRefused, match="the season that began in 2026-W40") as caught:
-            opted_out.report(home.collection(run.release_id), [])
-        silent.append(type(caught.value) is not NotItsWeek)
-    assert all(silent)
-    if lines:  # a chance of (2/3)^24 has none
-        who = device(home, root, next(iter(lines)))
-        with pytest.raises(SeasonNotOver, match=f"Opt in on {OVER} or later"):
+    """Also in the week after the person opted out: its package is of the same season."""
+    lines, folder = answers(first, root), home.collection(first.release_id)
+    opted_out = device(home, root, N_DEVICES)
+    opted_out.opt_in(date(2026, 9, 20), Loss(12, "1e-4"))
+    opted_out.opt_out(date(2026, 9, 27))
+    with suppress(NotItsWeek):  # the season began on the day after
+        opted_out.report(folder, [])
+    opted_out = device(home, root, N_DEVICES + 1)
+    opted_out.opt_in(date(2026, 9, 20), Loss(12, "1e-4"))
+    opted_out.opt_out(date(2026, 9, 28))
+    with pytest.raises(ReportRefused, match="the season that began in 2026-W40"):
+        opted_out.report(folder, [])
+    for number in range(N_DEVICES):
+        who = device(home, root, number)
+        if number in lines:
+            with pytest.raises(SeasonNotOver, match=f"Opt in on {OVER} or later"):
+                who.opt_in(OVER - timedelta(days=1), Loss(12, "1e-4"))
+            who.opt_in(OVER, Loss(12, "1e-4"))
+        else:
             who.opt_in(OVER - timedelta(days=1), Loss(12, "1e-4"))
-        who.opt_in(OVER, Loss(12, "1e-4"))
 
 
 def test_a_season_takes_no_week_from_the_day_on_that_devices_take_it_for_over(
@@ -235,11 +239,12 @@ def test_a_week_is_looked_at_by_the_next_if_it_was_published_before(home, root, 
     assert "publish a week before you reserve the next" in words.text
     ask(home, root, 1, reports=made_up(first, root))
     assert identify(second.request, home).place == second.place, "for good"
+    log = write_week(root / "week-3.tsv", OPTED_IN)
+    third = charge(identify(week_request(log, 3, clients="reports"), home)).reservation.place
+    assert ([week.week for week in third.earlier], third.unseen) == ([1], [2])
+    # Without a week before it the second has nothing to say of changes, and goes on.
     ask(home, root, 2, reports=made_up(second, root))
-    third = ask(home, root, 3)
-    assert ([week.week for week in third.place.earlier], third.place.unseen) == ([1, 2], [])
-    for run in (first, second):
-        verify_publication(home, published_folder(run), key_of(home))
+    verify_publication(home, published_folder(second), key_of(home))
 
 
 def test_what_is_blocked_before_the_package_is_nowhere_and_weeks_are_withdrawn(home, root, first):
@@ -262,11 +267,9 @@ def test_what_is_blocked_before_the_package_is_nowhere_and_weeks_are_withdrawn(h
     withdraw(published, "a mistake")
     with pytest.raises(ValueError, match="taken down"):
         package_of(second)
-    third = ask(home, root, 3)
-    assert ([week.week for week in third.place.earlier], third.place.unseen) == ([1], [2])
-    published = ask(home, root, 3, reports=made_up(third, root))
-    assert listed(published) == {"maps", "news"}
-    verify_publication(home, published_folder(published), key_of(home))
+    log = write_week(root / "week-3.tsv", OPTED_IN)
+    third = charge(identify(week_request(log, 3, clients="reports"), home)).reservation.place
+    assert ([week.week for week in third.earlier], third.unseen) == ([1], [2])
 
 
 def test_devices_are_asked_about_a_week_when_its_list_was_signed_off(home, root, monkeypatch):
