@@ -19,8 +19,9 @@ DAYS_TO_RESERVE = 28
 # What the device's own week follows from.
 SECRET_BYTES = 32
 
-_MOST = {"season": 10_000, "week": MOST_WEEKS, "season_weeks": MOST_WEEKS}
-_MOST_ROTATION = 10_000
+_MOST = {
+    "season": 10_000, "week": MOST_WEEKS, "season_weeks": MOST_WEEKS, "clients_rotation": 10_000,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class WeekOfSeason:
     def __post_init__(self) -> None:
         for name in ("series", "first_epoch"):
             check_text(name, getattr(self, name), NAME)
-        for name, most in (_MOST | {"clients_rotation": _MOST_ROTATION}).items():
+        for name, most in _MOST.items():
             value = getattr(self, name)
             require(
                 type(value) is int and 1 <= value <= most,
