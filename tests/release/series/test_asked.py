@@ -270,6 +270,12 @@ def test_what_is_blocked_before_the_package_is_nowhere_and_weeks_are_withdrawn(h
     log = write_week(root / "week-3.tsv", OPTED_IN)
     third = charge(identify(week_request(log, 3, clients="reports"), home)).reservation.place
     assert ([week.week for week in third.earlier], third.unseen) == ([1], [2])
+    # A revision blocks what devices were asked about: their package goes, too.
+    revised = run_reprocess(
+        ReprocessRequest(release_id=first.release_id, blocklist=blocklist), home
+    )
+    assert all(b"news" not in data for data in files_below(home.public).values())
+    verify_publication(home, revised, key_of(home))
 
 
 def test_devices_are_asked_about_a_week_when_its_list_was_signed_off(home, root, monkeypatch):
