@@ -20,16 +20,23 @@ SEASON = WeekOfSeason("weekly", 1, 1, 1, "2026-W46", 1)
 N_PACKAGES, MANY_PACKAGES = 300, 25_000
 
 
-@pytest.mark.parametrize("season", [None, SEASON], ids=["single", "season"])
-def test_mutated_packages_end_in_words_or_in_a_report(tmp_path, monkeypatch, season):
-    """And some of each, so that the mutations are neither harmless nor hopeless."""
+@pytest.mark.parametrize(
+    ("season", "n_packages", "least"), [(None, N_PACKAGES, 10), (SEASON, N_PACKAGES // 2, 2)]
+)
+def test_mutated_packages_end_in_words_or_in_a_report(
+    tmp_path, monkeypatch, season, n_packages, least
+):
+    """And some of each, so that the mutations are neither harmless nor hopeless.
+
+    With another rotation the device's own secret decides; so many report whatever it is.
+    """
     monkeypatch.setattr("os.fsync", lambda _: None)
     rng = random.Random(20261117)
     n_reports = 0
-    for _ in range(N_PACKAGES):
+    for _ in range(n_packages):
         package = make_package(params=rng.choice(PARAMS), season=season)
         n_reports += ask_device(tmp_path, mutated(package.to_bytes(), rng))
-    assert 10 < n_reports < N_PACKAGES / 2
+    assert least < n_reports < n_packages / 2
 
 
 @pytest.mark.parametrize(

@@ -209,9 +209,7 @@ def test_sides_are_kept_for_a_season_by_devices_of_its_packages(home, root, firs
             who.opt_in(OVER - timedelta(days=1), Loss(12, "1e-4"))
 
 
-def test_a_season_takes_no_week_from_the_day_on_that_devices_take_it_for_over(
-    home, root, clock, first
-):
+def test_a_season_takes_no_week_from_the_day_on_that_devices_take_it_for_over(home, root, clock):
     """Else who reported and opted in on that day would pay for the season on both sides."""
     clock.moment = datetime.combine(OVER, datetime.min.time(), clock.moment.tzinfo)
     with pytest.raises(BudgetRefused, match=r"from 2026-11-16 on .* Nobody was charged"):
@@ -225,7 +223,6 @@ def test_a_season_takes_no_week_from_the_day_on_that_devices_take_it_for_over(
         charge(in_time)
     clock.advance(days=30)
     assert ask(home, root, 2).is_collecting, "what was reserved in time goes on"
-    ask(home, root, 1, reports=made_up(first, root))
     with pytest.raises(BudgetRefused, match="missing from the series for good"):
         ask(home, root, 3)
     identify(week_request(log, 1, **other), home)  # without devices nobody waits for it
@@ -242,9 +239,6 @@ def test_a_week_is_looked_at_by_the_next_if_it_was_published_before(home, root, 
     log = write_week(root / "week-3.tsv", OPTED_IN)
     third = charge(identify(week_request(log, 3, clients="reports"), home)).reservation.place
     assert ([week.week for week in third.earlier], third.unseen) == ([1], [2])
-    # Without a week before it the second has nothing to say of changes, and goes on.
-    ask(home, root, 2, reports=made_up(second, root))
-    verify_publication(home, published_folder(second), key_of(home))
 
 
 def test_what_is_blocked_before_the_package_is_nowhere_and_weeks_are_withdrawn(home, root, first):
