@@ -16,6 +16,23 @@ from hybriddp.randomizers.stages import TwoStageResponse
 Record = tuple[str, str]
 
 
+def checked_records(records: Sequence[Record]) -> list[Record]:
+    """Return a person's records, if they are pairs of texts."""
+    pool = list(records)
+    require(
+        all(
+            isinstance(record, tuple)
+            and len(record) == 2
+            and all(isinstance(text, str) for text in record)
+            for record in pool
+        ),
+        "records must be pairs (query, url) of texts",
+        "something else",
+        "give an empty text for a missing url",
+    )
+    return pool
+
+
 class Client:
     """A client's reports on one published head list, on strings (JPC19 figure 6; one stage: ours).
 

@@ -19,6 +19,7 @@ _HOSTILE: list[Any] = [
     f"1/{'9' * 400}", f"{10**999}", f"1/{10**999}", f"{10**308}/{10**307 + 1}", "\ud800", "\x00",
     "paper", "high-utility", "one-stage", "two-stage", "two-stage-exact", "2026-W46", "News",
     "\u0130", "cafe\u0301", "x" * 300, [], {}, [[]], {"query": "a", "urls": []}, ["a", "a"],
+    "2026-W45", "2026-11",
 ]  # fmt: skip
 
 

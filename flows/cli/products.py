@@ -44,7 +44,7 @@ def command_of(product: Product) -> Callable[..., None]:
         request = product.request.model_validate(settings).at(datetime.now(UTC))
         outcome, seconds, place = run_release_flow(product, request, home, is_quiet=as_json)
         if outcome.status == "collecting":
-            _say_collecting(outcome.folder, as_json)
+            _say_collecting(outcome.folder, as_json, getattr(request, "series", None))
         else:
             say_published(outcome, seconds, place, show, as_json=as_json)
 
@@ -52,7 +52,7 @@ def command_of(product: Product) -> Callable[..., None]:
     return explained(command)
 
 
-def _say_collecting(folder: Path, as_json: bool) -> None:
+def _say_collecting(folder: Path, as_json: bool, series: str | None) -> None:
     if as_json:
         say_json({"status": "collecting", "package": str(folder)})
         return
@@ -60,6 +60,11 @@ def _say_collecting(folder: Path, as_json: bool) -> None:
         f"COLLECTING: devices can report on the package in\n  {folder}\n"
         "Run the same command again with --reports PATH when they have."
     )
+    if series is not None:
+        say(
+            f"Publish this week of series {series} before you reserve the next: that one never "
+            "looks at what a week measured that still collects."
+        )
 
 
 def show(folder: Path, n_checks: int) -> None:

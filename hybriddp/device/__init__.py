@@ -11,9 +11,14 @@ if TYPE_CHECKING:
     from hybriddp.device.reporting import AccountCorrupt as AccountCorrupt
     from hybriddp.device.reporting import BudgetExceeded as BudgetExceeded
     from hybriddp.device.reporting import Device as Device
+    from hybriddp.device.reporting import NotItsWeek as NotItsWeek
     from hybriddp.device.reporting import ReportRefused as ReportRefused
+    from hybriddp.device.reporting import SeasonNotOver as SeasonNotOver
 
-__all__ = ["DEFAULT_CAP", "AccountCorrupt", "BudgetExceeded", "Device", "ReportRefused"]
+__all__ = [
+    "DEFAULT_CAP", "AccountCorrupt", "BudgetExceeded", "Device", "NotItsWeek", "ReportRefused",
+    "SeasonNotOver",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -15,6 +15,11 @@ from hybriddp.errors import InvalidParameter, require
 
 REMEDY = "fetch a package that the curator published"
 
+# Products, epochs, locales and series name directories.
+NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
+# Nothing like 1e999999999, which would take for ever to read.
+FRACTION = re.compile(r"[0-9]{1,1000}(/[0-9]{1,1000})?")
+
 
 def canonical_json(value: object) -> bytes:
     """Return the one form in which this project writes JSON: sorted, compact, ASCII, one line."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from hybriddp.device.canonical import FRACTION, REMEDY, check_known, check_text, read_object
 from hybriddp.errors import require
 from hybriddp.exact import Number, exact, shown
 from hybriddp.params import Budget
@@ -110,7 +111,7 @@ class CuratorStatement:
             is_head,
             "ledger must be a row's number and its hash of 64 hexadecimal digits",
             "something else",
-            "fetch a package that the curator published",
+            REMEDY,
         )
 
     def fields(self) -> dict[str, Any]:
@@ -121,6 +122,18 @@ class CuratorStatement:
             "lifetime_cap": cap and cap.texts(),
             "opted_in_people": OPTED_IN_PEOPLE,
         }
+
+    @classmethod
+    def read(cls, fields: dict[str, Any]) -> "CuratorStatement":
+        """Read what package.json states."""
+        check_known("opted_in_people", fields["opted_in_people"], OPTED_IN_PEOPLE)
+        head, cap = read_object("ledger", fields["ledger"], {"seq", "hash"}), fields["lifetime_cap"]
+        if cap is not None:
+            parts = read_object("lifetime_cap", cap, {"epsilon", "delta"})
+            for name, text in parts.items():
+                check_text(name, text, FRACTION)
+            cap = Loss(**parts)
+        return cls(head["seq"], head["hash"], cap)
 
 
 STATEMENT_KEYS = {"ledger", "lifetime_cap", "opted_in_people"}

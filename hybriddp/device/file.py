@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 from hybriddp.device.account import Account, AccountCorrupt, Charge, OptIn, ReportRefused
 from hybriddp.device.curator import Loss
 from hybriddp.device.package import canonical_json
+from hybriddp.device.season import SECRET_BYTES, WeekOfSeason
 from hybriddp.params import Budget
 
 if sys.platform != "win32":
@@ -25,14 +27,17 @@ if sys.platform != "win32":
 # What is known of curators has a few kilobytes for each key that the device was given.
 MAX_BYTES = 64 * 2**20
 
-_STATE_VERSION = 3
+_STATE_VERSION = 4
 # What each version's file has. The first, of 0.1.0, knew no times of opt-in; in the second a cap
-# stood beside each of them, so one that was named before the person joined was forgotten.
+# stood beside each of them, so one that was named before the person joined was forgotten. The
+# third, of 0.2.0, knew no seasons: neither those of charges, nor the secret of the device's weeks.
 _FIELDS = {
     1: {"schema_version", "charges"},
     2: {"schema_version", "charges", "opt_ins"},
-    _STATE_VERSION: {"schema_version", "charges", "opt_ins", "named_caps"},
+    3: {"schema_version", "charges", "opt_ins", "named_caps"},
+    _STATE_VERSION: {"schema_version", "charges", "opt_ins", "named_caps", "secret"},
 }
+_CAPS_BY_CURATOR, _SEASONS = 3, 4  # the versions since which there are such
 
 
 class AccountFile:
@@ -109,6 +114,7 @@ def _state_of(account: Account) -> dict[str, Any]:
         "charges": [
             {name: getattr(charge, name) for name in Charge.__slots__}
             | {"budget": Loss.of(charge.budget).texts()}
+            | {"season": None if charge.season is None else asdict(charge.season)}
             for charge in account.charges
         ],
         "opt_ins": [
@@ -120,6 +126,7 @@ def _state_of(account: Account) -> dict[str, Any]:
             for opt_in in account.opt_ins
         ],
         "named_caps": {key: cap and cap.texts() for key, cap in account.named_caps.items()},
+        "secret": None if account.secret is None else account.secret.hex(),
     }
 
 
@@ -129,16 +136,32 @@ def _read_state(state: Any) -> Account:
         raise ValueError
     opt_ins = state.get("opt_ins", [])
     account = Account(
-        tuple(Charge(**{**row, "budget": Budget(**row["budget"])}) for row in state["charges"]),
+        tuple(_read_charge(row, version) for row in state["charges"]),
         tuple(map(_read_opt_in, opt_ins)),
         {key: _read_cap(cap) for key, cap in state.get("named_caps", {}).items()},
+        _read_secret(state.get("secret")),
     )
-    if version < _STATE_VERSION:
+    if version < _CAPS_BY_CURATOR:
         for row in opt_ins:
             account = account.knowing(row["curator"], _read_cap(row["lifetime_cap"]))
     if not {opt_in.curator for opt_in in account.opt_ins} <= account.named_caps.keys():
         raise ValueError
     return account
+
+
+def _read_charge(row: dict[str, Any], version: int) -> Charge:
+    if ("season" in row) != (version >= _SEASONS):
+        raise ValueError
+    season = row.get("season")
+    read = {"season": None if season is None else WeekOfSeason.read(season)}
+    return Charge(**{**row, "budget": Budget(**row["budget"]), **read})
+
+
+def _read_secret(text: str | None) -> bytes | None:
+    secret = None if text is None else bytes.fromhex(text)
+    if secret is not None and len(secret) != SECRET_BYTES:
+        raise ValueError
+    return secret
 
 
 def _read_opt_in(row: dict[str, Any]) -> OptIn:

@@ -9,12 +9,14 @@ import os
 import re
 import reprlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from hybriddp.device import ed25519
 from hybriddp.device.canonical import (
+    FRACTION,
+    NAME,
     REMEDY,
     check_known,
     check_size,
@@ -24,14 +26,17 @@ from hybriddp.device.canonical import (
     read_object,
 )
 from hybriddp.device.canonical import canonical_json as canonical_json  # many know it from here
-from hybriddp.device.curator import OPTED_IN_PEOPLE, STATEMENT_KEYS, CuratorStatement, Loss
-from hybriddp.device.normalise import NORMALISATION, normalise_query, normalise_url
+from hybriddp.device.curator import STATEMENT_KEYS, CuratorStatement
+from hybriddp.device.normalise import NORMALISATION, check_texts, normalise_query, normalise_url
+from hybriddp.device.season import WeekOfSeason
 from hybriddp.errors import InvalidParameter, require
 from hybriddp.params import CLIENT_REPORTS, STRATEGIES, BlenderParams
 
 SCHEMA_VERSION = 3
 # Packages of version 0.1.0 state nothing about the curator's ledger.
 OLD_SCHEMA_VERSION = 2
+# Of a series' weeks; older devices, which would report in every one of them, refuse it.
+SEASON_SCHEMA_VERSION = 4
 MAX_BYTES = 16 * 2**20
 # Cells that a device sends at most; many more would keep it busy after it was charged.
 MAX_REPORTS = 1_000
@@ -50,16 +55,16 @@ SIGNING_CONTEXT = b"hybriddp collection package v1\n"
 Verify = Callable[[bytes, bytes, bytes], bool]
 
 _RELEASE_ID = re.compile(r"[0-9a-f]{16,128}")
-# Products, epochs and locales name directories.
-_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
-# Nothing like 1e999999999, which would take for ever to read.
-_FRACTION = re.compile(r"[0-9]{1,1000}(/[0-9]{1,1000})?")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 _KEYS = {
     "schema_version", "release_id", "product", "epoch", "locale", "strategy", "parameters",
     "normalisation", "head_list",
 }  # fmt: skip
+_KEYS_OF = {
+    OLD_SCHEMA_VERSION: _KEYS,
+    SCHEMA_VERSION: _KEYS | STATEMENT_KEYS,
+    SEASON_SCHEMA_VERSION: _KEYS | STATEMENT_KEYS | {"season"},
+}
 _FRACTION_KEYS = {"epsilon", "delta", "headlist_user_fraction", "query_budget_fraction"}
 _COUNT_KEYS = {"max_head_size", "max_records_optin", "max_records_client"}
 
@@ -73,7 +78,8 @@ def signed_bytes(data: bytes) -> bytes:
 class CollectionPackage:
     """A head list, in the order of its cells, and the parameters of the reports on it.
 
-    Without a `curator`'s statement it is one of version 0.1.0, of schema 2.
+    Without a `curator`'s statement it is one of version 0.1.0, of schema 2; with a `season` it is
+    a week of a series, of schema 4.
     """
 
     release_id: str
@@ -83,19 +89,30 @@ class CollectionPackage:
     params: BlenderParams
     head_list: tuple[tuple[str, tuple[str, ...]], ...]
     curator: CuratorStatement | None = None
+    season: WeekOfSeason | None = None
 
     def __post_init__(self) -> None:
         check_text("release_id", self.release_id, _RELEASE_ID)
         for name in ("product", "epoch", "locale"):
-            check_text(name, getattr(self, name), _NAME)
+            check_text(name, getattr(self, name), NAME)
         for name, size, limit in (
             ("the number of queries", len(self.head_list), self.params.max_head_size),
             ("max_records_client", self.params.max_records_client, MAX_REPORTS),
         ):
             require(size <= limit, f"{name} must be at most {limit}", "more", REMEDY)
-        _check_texts("queries", [query for query, _ in self.head_list], normalise_query)
+        check_texts("queries", [query for query, _ in self.head_list], normalise_query)
         for _, urls in self.head_list:
-            _check_texts("urls of a query", urls, normalise_url)
+            check_texts("urls of a query", urls, normalise_url)
+        if self.season is not None:
+            require(self.curator is not None, "a season needs a curator's cap", "none", REMEDY)
+            self.season.check_epoch(self.epoch)
+
+    @property
+    def schema_version(self) -> int:
+        """The version of its form."""
+        if self.season is not None:
+            return SEASON_SCHEMA_VERSION
+        return OLD_SCHEMA_VERSION if self.curator is None else SCHEMA_VERSION
 
     def head_list_mapping(self) -> dict[str, tuple[str, ...]]:
         """Return the urls of each query, both in the order of their cells."""
@@ -103,10 +120,9 @@ class CollectionPackage:
 
     def to_bytes(self) -> bytes:
         """Return the contents of package.json."""
-        is_old = self.curator is None
         data = canonical_json(
             {
-                "schema_version": OLD_SCHEMA_VERSION if is_old else SCHEMA_VERSION,
+                "schema_version": self.schema_version,
                 "release_id": self.release_id,
                 "product": self.product,
                 "epoch": self.epoch,
@@ -125,6 +141,7 @@ class CollectionPackage:
                 "normalisation": NORMALISATION,
                 "head_list": [{"query": query, "urls": urls} for query, urls in self.head_list],
                 **({} if self.curator is None else self.curator.fields()),
+                **({} if self.season is None else {"season": asdict(self.season)}),
             }
         )
         check_size(PACKAGE_FILE, data, MAX_BYTES)
@@ -135,11 +152,7 @@ class CollectionPackage:
         """Read a package.json that is exactly what `to_bytes` writes; refuse anything else."""
         check_size(PACKAGE_FILE, data, MAX_BYTES)
         value = _parse(data)
-        version = value.get("schema_version", SCHEMA_VERSION) if isinstance(value, dict) else None
-        is_old = type(version) is int and version == OLD_SCHEMA_VERSION
-        if version is not None and not is_old:
-            check_known("schema_version", version, SCHEMA_VERSION)
-        fields = read_object(PACKAGE_FILE, value, _KEYS if is_old else _KEYS | STATEMENT_KEYS)
+        fields = read_object(PACKAGE_FILE, value, _keys_of(value))
         check_known("normalisation", fields["normalisation"], NORMALISATION)
         package = cls(
             release_id=fields["release_id"],
@@ -150,7 +163,8 @@ class CollectionPackage:
             head_list=tuple(
                 _read_query(item) for item in read_list("head_list", fields["head_list"])
             ),
-            curator=None if is_old else _read_statement(fields),
+            curator=CuratorStatement.read(fields) if "ledger" in fields else None,
+            season=WeekOfSeason.read(fields["season"]) if "season" in fields else None,
         )
         # Keys given twice, other white space, 8/2 for 4: one package, one form.
         require(
@@ -198,6 +212,18 @@ def _parse(data: bytes) -> Any:
         ) from None
 
 
+def _keys_of(value: Any) -> set[str]:
+    """Return the keys that a package of its version has."""
+    version = value.get("schema_version", SCHEMA_VERSION) if isinstance(value, dict) else None
+    require(
+        version is None or (type(version) is int and version in _KEYS_OF),
+        f"schema_version must be one of {', '.join(map(str, _KEYS_OF))}",
+        reprlib.repr(version),
+        "another version of hybriddp may know it",
+    )
+    return _KEYS_OF[version or SCHEMA_VERSION]
+
+
 def _read_params(value: Any, strategy: Any) -> BlenderParams:
     fields = read_object("parameters", value, _FRACTION_KEYS | _COUNT_KEYS | {"client_report"})
     for name, text, known in (
@@ -211,7 +237,7 @@ def _read_params(value: Any, strategy: Any) -> BlenderParams:
             "another version of hybriddp may know it",
         )
     for name in _FRACTION_KEYS:
-        check_text(name, fields[name], _FRACTION)
+        check_text(name, fields[name], FRACTION)
     for name in _COUNT_KEYS:
         require(
             type(fields[name]) is int, f"{name} must be a whole number", "another value", REMEDY
@@ -219,28 +245,6 @@ def _read_params(value: Any, strategy: Any) -> BlenderParams:
     return BlenderParams(strategy=strategy, **fields)
 
 
-def _read_statement(fields: dict[str, Any]) -> CuratorStatement:
-    check_known("opted_in_people", fields["opted_in_people"], OPTED_IN_PEOPLE)
-    head, cap = read_object("ledger", fields["ledger"], {"seq", "hash"}), fields["lifetime_cap"]
-    if cap is not None:
-        parts = read_object("lifetime_cap", cap, {"epsilon", "delta"})
-        for name, text in parts.items():
-            check_text(name, text, _FRACTION)
-        cap = Loss(**parts)
-    return CuratorStatement(head["seq"], head["hash"], cap)
-
-
 def _read_query(value: Any) -> tuple[str, tuple[str, ...]]:
     fields = read_object("a query of head_list", value, {"query", "urls"})
     return fields["query"], tuple(read_list("urls", fields["urls"]))
-
-
-def _check_texts(name: str, texts: list[str] | tuple[str, ...], rule: Callable[[str], str]) -> None:
-    require(
-        # A lone surrogate is no character; no UTF-8 file can hold it.
-        all(isinstance(t, str) and rule(t) == t and not _SURROGATE.search(t) for t in texts),
-        f"{name} must be texts normalised by {NORMALISATION}",
-        "another",
-        f"normalise them with hybriddp.device.normalise, or {REMEDY}",
-    )
-    require(len(set(texts)) == len(texts), f"{name} must be different", "one twice", REMEDY)

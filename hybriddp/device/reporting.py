@@ -1,10 +1,11 @@
-"""A device that reports at most once on a release, and never beyond its lifetime cap.
+"""A device that reports at most once on a release or season, and never beyond its lifetime cap.
 
 Standard library only. The device trusts nobody with its account: it keeps it itself, in one
 small file (`hybriddp.device.file`) that holds what was charged and what was sent.
 
 One human is on one side at a time: while a curator has their searches, because they opted in,
 their device stays silent. Tell the device first and the curator then; to leave, the curator first.
+In a series a side is for a season: who changes is on neither until it is over.
 """
 
 import secrets
@@ -14,15 +15,18 @@ from datetime import date
 from os import PathLike
 from pathlib import Path
 
-from hybriddp.client import Client, Record
+from hybriddp.client import Client, Record, checked_records
 from hybriddp.device import ed25519
 from hybriddp.device.account import (
     Account,
     AccountCorrupt,
     BudgetExceeded,
     Charge,
+    NotItsWeek,
     OptIn,
     ReportRefused,
+    SeasonNotOver,
+    require_own_side,
 )
 from hybriddp.device.curator import Loss
 from hybriddp.device.file import AccountFile
@@ -33,11 +37,14 @@ from hybriddp.device.package import (
     canonical_json,
     read_package,
 )
-from hybriddp.device.periods import days_of
+from hybriddp.device.season import SECRET_BYTES
 from hybriddp.errors import require
 from hybriddp.params import Budget
 
-__all__ = ["DEFAULT_CAP", "AccountCorrupt", "BudgetExceeded", "Device", "ReportRefused"]
+__all__ = [
+    "DEFAULT_CAP", "AccountCorrupt", "BudgetExceeded", "Device", "NotItsWeek", "ReportRefused",
+    "SeasonNotOver",
+]  # fmt: skip
 
 # What one person may lose over a lifetime of reports; the curator's ledger has the same default.
 DEFAULT_CAP = Budget(12, "1/10000")
@@ -64,12 +71,15 @@ class Device:
 
         The charge is on disk before anything is drawn, the report before it is returned. What
         was charged and not stored is burnt: the device refuses that release for good. A random
-        nonce tells equal reports apart; nothing in the line tells devices apart.
+        nonce tells equal reports apart; nothing in the line tells devices apart. Of a series' weeks
+        the device reports in one of a season, which it draws by itself without its records.
 
         Privacy claim
-          Neighbours  this user's records replaced by any others (local model)
+          Neighbours  this user's records, in all weeks of a season, replaced by any others (local
+                      model)
           Guarantee   the package's budget for everything ever returned for its product, epoch
-                      and locale; `cap` for everything this account ever returns
+                      and locale, and for all of its season; `cap` for everything this account
+                      ever returns
           Assumes     the head list was fixed before this user's records were read; the account's
                       file is neither deleted nor rolled back, and has no second copy in use; on
                       systems without fcntl, one process at a time; for people who opted in, that
@@ -85,12 +95,13 @@ class Device:
             if package.curator is not None:  # schema 2 says nothing of a cap
                 account = self._remember(account, package.curator.lifetime_cap)
             # All that can be wrong with the arguments is found before the charge.
-            client, pool = _client_of(package), _checked(records)
+            client, pool = _client_of(package), checked_records(records)
             known = account.charge_of(package)
             if known is not None:
                 return known.sent
             self._file.require_room()
-            _require_own_side(package, account)
+            require_own_side(package, account)
+            account = self._in_its_week(package, account)
             charge = Charge.of(package)
             what = f"a report on release {package.release_id}"
             self._require_sum(what, account, Loss.of(charge.budget))
@@ -113,7 +124,9 @@ class Device:
 
         From now on the device stays silent. Asked again, nothing changes but the curator's cap, if
         it is larger now. What the device reported before is about releases whose opt-in people
-        were drawn already, and is sent again.
+        were drawn already, and is sent again. Of a season in which the device has reported more
+        weeks may follow: until they cannot, opting in is refused with the first day on which it
+        works.
 
         Args:
             today: The day, in UTC.
@@ -121,7 +134,8 @@ class Device:
                 packages and labels say; None if there is no such bound. It is remembered even if
                 it is refused, and if the curator ever named a larger one, that counts.
             even_beyond_cap: Record it although the device's own reports and the curator's cap
-                together are more than the device's cap: for those who are in the log anyway.
+                together are more than the device's cap, or a season is not over: for those who
+                are in the log anyway.
         """
         _require_day(today)
         with self._file.locked():
@@ -132,14 +146,16 @@ class Device:
                 account = replace(known, opt_ins=(*known.opt_ins, new))
             if not even_beyond_cap:
                 self._require_sum("opting in", account, Loss())
+                if account != known:
+                    account.require_seasons_over(today)
             if account != known:
                 self._file.write(account)
 
     def opt_out(self, today: date) -> date:
         """Record that the curator no longer has this person's searches, after it said so.
 
-        The device reports again on epochs that begin after the day that is returned, if both
-        sides' caps leave room. Without an opt-in that lasts, nothing changes.
+        The device reports again on epochs, and in seasons, that begin after the day that is
+        returned, if both sides' caps leave room. Without an opt-in that lasts, nothing changes.
         """
         _require_day(today)
         with self._file.locked():
@@ -157,6 +173,23 @@ class Device:
     @property
     def _curator(self) -> str:
         return self._public_key.hex()
+
+    def _in_its_week(self, package: CollectionPackage, account: Account) -> Account:
+        """Refuse another week of a season than the device's own; make the secret of it, once."""
+        season = package.season
+        if season is None:
+            return account
+        if account.secret is None:
+            account = replace(account, secret=secrets.token_bytes(SECRET_BYTES))
+            self._file.write(account)
+        assert account.secret is not None
+        if season.own_week(account.secret, package.product, package.locale) != season.week:
+            raise NotItsWeek(
+                f"a device reports in one week of a season at most, and week {season.week} of "
+                f"season {season.season} of series {season.series} is not its own; nothing was "
+                "charged. Ask it again in the next week."
+            )
+        return account
 
     def _remember(self, account: Account, stated: Loss | None) -> Account:
         """Store a cap that the curator named, before anything is decided or refused.
@@ -200,38 +233,3 @@ def _client_of(package: CollectionPackage) -> Client:
         "its list is too long for its epsilon; fetch another one",
     )
     return client
-
-
-def _require_own_side(package: CollectionPackage, account: Account) -> None:
-    """Refuse a release in which a curator may have counted this person already.
-
-    Whoever's package it is: one curator may have several keys.
-    """
-    if any(opt_in.lasts for opt_in in account.opt_ins):
-        raise ReportRefused(
-            "this person opted in, so a curator has their searches and charges them there; their "
-            "device stays silent."
-        )
-    days = days_of(package.epoch)
-    for opt_in in account.opt_ins:
-        if days is None or opt_in.until is None or days[0] <= opt_in.until:
-            raise ReportRefused(
-                f"this person was opted in until {opt_in.until}, so a curator may have counted "
-                f"them in epoch {package.epoch}; their device reports on epochs that begin later."
-            )
-
-
-def _checked(records: Sequence[Record]) -> list[Record]:
-    pool = list(records)
-    require(
-        all(
-            isinstance(record, tuple)
-            and len(record) == 2
-            and all(isinstance(text, str) for text in record)
-            for record in pool
-        ),
-        "records must be pairs (query, url) of texts",
-        "something else",
-        "give an empty text for a missing url",
-    )
-    return pool

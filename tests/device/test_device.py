@@ -309,6 +309,7 @@ def test_account_holds_nothing_of_the_records_and_is_the_owners_alone(state, wee
             assert text not in path.read_text().lower()
     assert charges(state)[0].keys() == {
         "release_id", "product", "epoch", "locale", "package_sha256", "budget", "report",
+        "season",
     }  # fmt: skip
 
 

@@ -307,8 +307,10 @@ def test_a_cap_that_a_refused_package_names_counts_for_the_packages_of_others(st
 def test_accounts_of_version_0_1_0_are_read(state, week):
     line = Device(state, PUBLIC_KEY).report(week(46, curator=None), [])
     body = state.read_bytes().partition(b"\n")[2]
-    old = body.replace(b'"named_caps":{},"opt_ins":[],"schema_version":3', b'"schema_version":1')
-    assert old != body
+    rows = body.partition(b',"named_caps":')[0].replace(b',"season":null', b"")
+    old = rows + b',"schema_version":1}\n'
+    assert b"season" in body
+    assert b"season" not in old
     state.write_bytes(with_hash(old))
     assert Device(state, PUBLIC_KEY).report(week(46, curator=None), []) == line
     assert spent(state) == 4
@@ -358,9 +360,12 @@ def test_accounts_of_the_second_version_lose_nothing_that_they_knew(state, week,
         (b'{"delta":"1/10000","epsilon":"12"}', b"{}"),
         (b'"named_caps":{"', b'"named_caps":{"0'),  # whom the person joined has named no cap
         (b'"opt_ins":[{', b'"opt_ins":["silent",{'),
-        (b'"schema_version":3', b'"schema_version":1'),
-        (b'"schema_version":3', b'"schema_version":2'),
-        (b'"schema_version":3', b'"schema_version":4'),
+        (b'"schema_version":4', b'"schema_version":1'),
+        (b'"schema_version":4', b'"schema_version":2'),
+        (b'"schema_version":4', b'"schema_version":3'),
+        (b'"schema_version":4', b'"schema_version":5'),
+        (b'"secret":null', b'"secret":"00"'),
+        (b'"secret":null', b'"secret":7'),
     ],
 )
 def test_account_with_a_damaged_opt_in_refuses(state, week, old, new):
@@ -581,7 +586,7 @@ SWITCHES = [
 )  # fmt: skip
 def test_the_check_of_histories_sees_planted_defects(tmp_path, monkeypatch, defect, cap, history):
     assert not is_broken(tmp_path / "sound", cap, history)
-    write, own_side = AccountFile.write, module._require_own_side
+    write, own_side = AccountFile.write, module.require_own_side
 
     def only_charges(file, account) -> None:
         write(file, replace(account, opt_ins=()))
@@ -603,9 +608,9 @@ def test_the_check_of_histories_sees_planted_defects(tmp_path, monkeypatch, defe
     if defect == "not recorded":
         monkeypatch.setattr(AccountFile, "write", only_charges)
     elif defect == "from the next epoch on":
-        monkeypatch.setattr(module, "_require_own_side", later_epochs_only)
+        monkeypatch.setattr(module, "require_own_side", later_epochs_only)
     elif defect == "forgotten when left":
-        monkeypatch.setattr(module, "_require_own_side", while_it_lasts)
+        monkeypatch.setattr(module, "require_own_side", while_it_lasts)
     elif defect == "caps forgotten":
         monkeypatch.setattr(AccountFile, "write", only_caps_of_the_joined)
     else:

@@ -5,6 +5,7 @@ import random
 
 import pytest
 
+from hybriddp.device.season import WeekOfSeason
 from hybriddp.params import BlenderParams
 from tests.device.test_package import make_package
 from tests.mutations import ask_device, mutated
@@ -14,18 +15,28 @@ PARAMS = [
     BlenderParams(2, strategy="high-utility"),
     BlenderParams(2, strategy="high-utility", client_report="two-stage-exact"),
 ]
+# Of a season of one week, which is every device's own.
+SEASON = WeekOfSeason("weekly", 1, 1, 1, "2026-W46", 1)
 N_PACKAGES, MANY_PACKAGES = 300, 25_000
 
 
-def test_mutated_packages_end_in_words_or_in_a_report(tmp_path, monkeypatch):
-    """And some of each, so that the mutations are neither harmless nor hopeless."""
+@pytest.mark.parametrize(
+    ("season", "n_packages", "least"), [(None, N_PACKAGES, 10), (SEASON, N_PACKAGES // 2, 2)]
+)
+def test_mutated_packages_end_in_words_or_in_a_report(
+    tmp_path, monkeypatch, season, n_packages, least
+):
+    """And some of each, so that the mutations are neither harmless nor hopeless.
+
+    With another rotation the device's own secret decides; so many report whatever it is.
+    """
     monkeypatch.setattr("os.fsync", lambda _: None)
     rng = random.Random(20261117)
     n_reports = 0
-    for _ in range(N_PACKAGES):
-        package = make_package(params=rng.choice(PARAMS))
+    for _ in range(n_packages):
+        package = make_package(params=rng.choice(PARAMS), season=season)
         n_reports += ask_device(tmp_path, mutated(package.to_bytes(), rng))
-    assert 10 < n_reports < N_PACKAGES / 2
+    assert least < n_reports < n_packages / 2
 
 
 @pytest.mark.parametrize(
@@ -51,7 +62,8 @@ def test_no_mutated_package_of_thousands_surprises_a_device(tmp_path, monkeypatc
     monkeypatch.setattr(os, "fsync", lambda _: None)  # nothing here is about power cuts
     seed = int(os.environ.get("HYBRIDDP_TEST_SEED", "1"))
     rng = random.Random(seed)
-    sound = [make_package(params=params).to_bytes() for params in PARAMS]
+    seasons = (None, SEASON)
+    sound = [make_package(params=p, season=s).to_bytes() for p in PARAMS for s in seasons]
     for number in range(MANY_PACKAGES):
         data = mutated(rng.choice(sound), rng)
         try:

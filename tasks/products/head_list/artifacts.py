@@ -25,11 +25,25 @@ _SHOWN = 20
 def cohorts(run: HeadListRun, _: Any) -> Artifacts:
     """Say by which rule people were put into groups."""
     request, params = run.request, run.request.params()
-    slot = run.epoch.index % request.rotation
+    slot = f"slot {run.epoch.index % request.rotation} of {request.rotation}"
+    if request.series is not None and run.has_devices:
+        slot = f"every device draws its own of {request.rotation} weeks"
     yield Words(
         "cohorts",
-        f"Opted in: {request.optin_source}. Rotation: slot {slot} of {request.rotation}. "
-        f"Share of opt-in people who find the list: {float(params.headlist_user_fraction):g}.",
+        f"Opted in: {request.optin_source}. Rotation: {slot}. "
+        f"Share of opt-in people who find the list: {float(params.headlist_user_fraction):g}."
+        f"{_unseen(run)}",
+    )
+
+
+def _unseen(run: HeadListRun) -> str:
+    """Say which weeks of the season this one does not look at."""
+    if run.request.series is None or not run.place.unseen:
+        return ""
+    weeks = ", ".join(map(str, run.place.unseen))
+    return (
+        f" Of the season, week {weeks} was drawn and is not published now, so this week does not "
+        "look at what it measured, and never will: publish a week before you reserve the next."
     )
 
 

@@ -225,7 +225,8 @@ def head_list_words(parameters: HeadListParameters) -> Words:
         return words_of(_ROLES | both, trusts)
     joined = {JOINING: "joined the season in this week"}
     said = words_of(_ROLES | both | joined, trusts | {JOINING: _TRUSTS[HEADLIST]})
-    in_all_weeks = (HEADLIST, JOINING)
+    # A device promises it by its own account; simulated clients are promised a week.
+    in_all_weeks = (HEADLIST, JOINING) if is_simulated else (HEADLIST, JOINING, CLIENTS)
     return {
         group: {**words, **({"neighbours": NEIGHBOURS} if group in in_all_weeks else {})}
         for group, words in said.items()

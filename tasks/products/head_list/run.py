@@ -56,6 +56,7 @@ class HeadListRun(SearchRun):
                 f"series {place.series} has gone on meanwhile; run again. Nobody was charged."
             )
         require_lasting_cap(current_policy(entries), place.series)
+        _require_season_lasts(self)
         require_carried(self)
         return place
 
@@ -78,7 +79,17 @@ def identify(request: ReleaseRequest, home: Home) -> HeadListRun:
         request = _placed(request, home)
     run = HeadListRun(home, *find_attempt(request, home), request)
     _require_opted_in_people_named(run)
+    if not run.state.has(Kind.RESERVED):
+        _require_season_lasts(run)
     return run
+
+
+def _require_season_lasts(run: HeadListRun) -> None:
+    """Refuse a week that comes too late to ask devices of, as reserving it would."""
+    if run.has_devices and run.request.series is not None:
+        from tasks.products.head_list.measuring.collection import require_season_lasts
+
+        require_season_lasts(run)
 
 
 def _placed(request: ReleaseRequest, home: Home) -> ReleaseRequest:

@@ -272,12 +272,6 @@ def test_who_joined_is_known_anew_when_a_season_went_on_meanwhile(begun, root):
     assert again.reservation.groups[HEADLIST].members == len(MANY) + 20, "seen or not"
 
 
-def test_devices_are_not_asked_in_a_series(tmp_path):
-    """They do not know of seasons, and each would report in every week."""
-    with pytest.raises(ValueError, match="cannot ask devices yet"):
-        week_request(tmp_path / "log.tsv", 1, clients="reports")
-
-
 def test_an_abandoned_season_is_forgotten(begun):
     """Some epochs after its last one, whichever series runs next."""
     entries = Ledger(begun.ledger).entries()

@@ -13,16 +13,20 @@ from hybriddp.device.package import (
     read_package,
     signed_bytes,
 )
+from hybriddp.device.season import DAYS_TO_RESERVE, WeekOfSeason
 from hybriddp.errors import HybridDPError
 from tasks.budget.policy_change import promised_policy
 from tasks.ledger.charges import DELTA_UNITS, EPSILON_UNITS
 from tasks.ledger.ledger import LedgerCorrupt
+from tasks.ledger.payloads import SeasonPlace
 from tasks.ledger.rules import Entry, Kind
 from tasks.log.raw.files import BadInput
 from tasks.products.head_list import CLIENTS
 from tasks.products.head_list.estimation.processing import published_listing
 from tasks.products.head_list.measuring.left_out import blocked_now, require_settled
-from tasks.products.head_list.run import HeadListRun, params_of
+from tasks.products.head_list.parameters import HeadListParameters
+from tasks.products.head_list.run import HeadListRun, parameters_of, params_of
+from tasks.release.refusals import BudgetRefused
 from tasks.release.run import Release
 from tasks.release.run import collection_id as collection_id  # many know it from here
 from tasks.store.home import whole_directory
@@ -46,7 +50,43 @@ def build_package(release: Release) -> CollectionPackage:
             (query, tuple(urls)) for query, urls in published_listing(release).urls_by_query.items()
         ),
         curator=_statement(release),
+        season=season_stated(release),
     )
+
+
+def season_stated(release: Release) -> WeekOfSeason | None:
+    """Return which week of which season it is, if it is one, as it was reserved."""
+    place = release.reservation.place
+    return None if place is None else _week_of(place, parameters_of(release))
+
+
+def _week_of(place: SeasonPlace, asked: HeadListParameters) -> WeekOfSeason:
+    """Return a week as devices are told of it."""
+    assert asked.season_weeks is not None
+    return WeekOfSeason(
+        series=place.series,
+        season=place.season,
+        week=place.week,
+        season_weeks=asked.season_weeks,
+        first_epoch=place.first_epoch,
+        clients_rotation=asked.rotation,
+    )
+
+
+def require_season_lasts(run: HeadListRun) -> None:
+    """Refuse a week of a season that devices take for over: who reported in it may opt in since.
+
+    They would be charged for the season a second time, in the ledger.
+    """
+    week = _week_of(run.place, run.request.parameters())
+    if run.ledger.moment().date() >= week.is_over_on:
+        raise BudgetRefused(
+            f"season {week.season} of series {week.series} ended on {week.last_day}, and with "
+            f"devices its weeks can be reserved for {DAYS_TO_RESERVE} more days: from "
+            f"{week.is_over_on} on people whose device reported in it may opt in, and would pay "
+            f"for it twice. Epoch {run.request.epoch} is missing from the series for good; go on "
+            "with one of the next season. Nobody was charged."
+        )
 
 
 def _statement(release: Release) -> CuratorStatement:
@@ -127,12 +167,12 @@ def _require_same(run: HeadListRun, folder: Path, package: CollectionPackage) ->
         )
 
 
-def _question_of(package: CollectionPackage) -> bytes:
+def _question_of(package: CollectionPackage) -> tuple[bytes, WeekOfSeason | None]:
     """Return the package without what it states of the ledger, as version 0.1.0 wrote it.
 
     In bytes: how opt-in people found the list is not in a package, and devices need not know it.
     """
-    return replace(package, curator=None).to_bytes()
+    return replace(package, curator=None, season=None).to_bytes(), package.season
 
 
 def _require_nothing_blocked(run: HeadListRun) -> None:

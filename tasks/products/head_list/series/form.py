@@ -36,11 +36,6 @@ class SeriesRequest(SearchRequest):
         asked = {name: getattr(self, name, None) for name in ("strategy", "finding")}
         if asked["strategy"] not in (None, HIGH_UTILITY) or asked["finding"] == LAPLACE:
             raise ValueError("a series needs strategy high-utility and finding gaussian")
-        if getattr(self, "clients", None) == "reports":
-            raise ValueError(
-                "a series cannot ask devices yet: they do not know of seasons, and would report "
-                "every week what they promise to report once; leave out clients"
-            )
         if self.new_attempt or self.pay_again:
             raise ValueError(
                 "an epoch of a series is drawn once: leave out new_attempt and pay_again; what is "

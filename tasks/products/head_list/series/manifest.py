@@ -91,6 +91,12 @@ def season_promise(
 ) -> str:
     """Say what the numbers of the label are for, and what this week is of it."""
     joined, rho = groups[JOINING], groups[HEADLIST].rho_pico
+    clients = "A client reports in one week of a season only." if parameters.is_simulated else (
+        "A client's device reports in one week of a season at most, which it draws by itself, and "
+        "its epsilon above is for the whole season too. Whoever changes sides is on neither until "
+        "the season is over: the device does not report in a season that began before its person "
+        "opted out, and they cannot opt in before a season is over in which it reported."
+    )  # fmt: skip
     return (
         f"**The promise is for a whole season.** This is week {parameters.week} of "
         f"{parameters.season_weeks} of season {parameters.season} of the series "
@@ -98,7 +104,7 @@ def season_promise(
         "in every week, and all weeks together keep the epsilon and delta above, however many of "
         f"them are published. Of its Gaussian loss this week is rho {number_of(rho, RHO_UNITS)}. "
         f"{joined.people:,} people joined this week, and have paid delta "
-        f"{number_of(joined.delta_atto, 10**18)} for all tests of the season at once. A client "
-        "reports in one week of a season only. Sums that are carried from week to week stay with "
-        "the curator, under a key that is destroyed when the season ends."
+        f"{number_of(joined.delta_atto, 10**18)} for all tests of the season at once. {clients} "
+        "Sums that are carried from week to week stay with the curator, under a key that is "
+        "destroyed when the season ends."
     )
