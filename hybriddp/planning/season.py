@@ -24,12 +24,13 @@ class SeasonForecast:
 
 
 def forecast_season(
-    prior: Prior, season: Season, n_people: int, records_per_user: float
+    prior: Prior, season: Season, n_people: int, records_per_user: float, n_known: int = 0
 ) -> SeasonForecast:
     """Predict from everybody who opted in, each with so many different records a week.
 
     A record counts as found by a week if the best of the tests until then passes it; that another
-    one might have is left out, so this is no optimist.
+    one might have is left out, so this is no optimist. The first `n_known` queries of the prior are
+    known from the start, with all of their records.
 
     Privacy claim: none; the prior is public, and so are the sizes of groups.
     """
@@ -37,7 +38,11 @@ def forecast_season(
     weight = weight_of(n_each, season.weight_units)
     holders = n_people * n_each * prior.probabilities * prior.is_nameable
     shown = sorted({*(week for week in _SHOWN if week <= season.n_weeks), season.n_weeks})
-    chances = [_named_by(season, week, holders * weight, holders * weight**2) for week in shown]
+    is_known = prior.is_nameable & (prior.query_ids < n_known)
+    chances = [
+        np.where(is_known, 1.0, _named_by(season, week, holders * weight, holders * weight**2))
+        for week in shown
+    ]
     return SeasonForecast(
         tuple(shown),
         tuple(_queries(prior, chance) for chance in chances),

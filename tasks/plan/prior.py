@@ -45,6 +45,8 @@ class PriorSource:
     n_users: int
     optin_fraction: Fraction
     rotation: int
+    n_known: int = 0  # of the prior's queries, those that are published
+    is_of_a_season: bool = False
 
 
 def from_profile(kind: str, records_per_user: float = 1.0) -> PriorSource:
@@ -110,6 +112,8 @@ def _source(folder: Path, manifest: HeadListManifest, distinct_clicks: float) ->
         n_serving * rotation,
         optin_fraction,
         rotation,
+        len(queries),
+        manifest.season is not None,
     )
 
 

@@ -1,5 +1,9 @@
 """What a season is expected to find agrees with what the study measured."""
 
+from dataclasses import replace
+
+import pytest
+
 from hybriddp.params import BlenderParams, Budget
 from hybriddp.planning.season import forecast_season
 from hybriddp.planning.setting import Setting
@@ -14,14 +18,28 @@ MEASURED = {1: 29.0, 13: 31.6, 26: 34.6, 52: 39.2}
 
 
 def test_a_season_is_predicted_as_it_was_measured():
-    prior = from_profile("aol-like", 2).prior
+    source = from_profile("aol-like", 2)
     setting = Setting(BlenderParams(4, "1e-5"), 520_000, 1 / 20, distinct_clicks=2.0)
-    plan = plan_season(prior, setting, 52, Cap(Policy(), "the default", None))
+    plan = plan_season(source, setting, 52, Cap(Policy(), "the default", None))
     found = dict(zip(plan.forecast.weeks, plan.forecast.queries, strict=True))
     assert all(abs(found[week] / queries - 1) < 0.1 for week, queries in MEASURED.items())
     assert plan.fits == 3, "seasons under the default cap"
     assert plan.price.epsilon == 0
     assert "3 such seasons fit" in plan.words[0]
+
+
+def test_a_season_after_another_begins_with_its_names():
+    """What is published is known in week 1, whatever it spends there, and it costs the same."""
+    fresh = from_profile("aol-like", 2)
+    setting = Setting(BlenderParams(4, "1e-5"), 520_000, 1 / 20, distinct_clicks=2.0)
+    cap = Cap(Policy(), "the default", None)
+    first, single, second = (
+        plan_season(replace(fresh, n_known=n, is_of_a_season=after), setting, 52, cap)
+        for n, after in ((0, False), (39, False), (39, True))
+    )
+    assert 39 <= second.forecast.queries[0] <= single.forecast.queries[0] < 45
+    assert second.forecast.queries[-1] > first.forecast.queries[-1] + 2
+    assert first.price.rho == pytest.approx(second.price.rho, rel=1e-3)
 
 
 def test_fewer_people_find_less_and_later_weeks_more():
