@@ -24,7 +24,7 @@ _COEFFICIENT_UNITS = 1_000
 _PART_SO_FAR = 0.5
 _SPANS = ((4, 0.25, (1, 2, 3, 4)), (13, 0.25, (3, 6, 9, 13)))
 # What the first week is spent of a season that knows the names of one before it.
-_FIRST_PART_AFTER = Fraction(1, 10)
+_FIRST_PART_AFTER = Fraction(1, 5)
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,9 +66,13 @@ def _draw(study: Study, plot: Plot, summary: Table) -> "Figure":
 
     sweeps = [study.sweep(name) for name in plot.sweeps]
     shown = [sweep for sweep in sweeps if not sweep.panel]
-    figure = Figure(figsize=(3.9 * len(shown) + 2.6, 3.7), layout="constrained")
+    # Four panels are two and two: beside each other nobody could read them on a page.
+    columns = 2 if len(shown) == 4 else len(shown)
+    rows = len(shown) // columns
+    size = 3.9 * columns + 2.6, 0.4 + 3.3 * rows
+    figure = Figure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)
-    panels = figure.subplots(1, len(shown), squeeze=False)[0]
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
     ranks = sorted({value for sweep in sweeps for value in _line_values(sweep, plot)[1]})
     drawn = list(panels)
     for axes, sweep in zip(panels, shown, strict=True):
@@ -81,7 +85,8 @@ def _draw(study: Study, plot: Plot, summary: Table) -> "Figure":
     label = MEASURES[plot.measure].label
     if plot.is_loss:
         label = f"1 - {label.replace('1 is best', '0 is best')}"
-    panels[0].set_ylabel(label)
+    for axes in panels[::columns]:
+        axes.set_ylabel(label)
     figure.suptitle(plot.title, fontsize=11, fontweight="bold", x=0.01, horizontalalignment="left")
     _draw_legend(figure, drawn)
     return figure
