@@ -34,13 +34,10 @@ def forecast_season(
 
     Privacy claim: none; the prior is public, and so are the sizes of groups.
     """
-    n_each = min(max(round(records_per_user), 1), season.most_records)
-    weight = weight_of(n_each, season.weight_units)
-    holders = n_people * n_each * prior.probabilities * prior.is_nameable
     shown = sorted({*(week for week in _SHOWN if week <= season.n_weeks), season.n_weeks})
     is_known = prior.is_nameable & (prior.query_ids < n_known)
     chances = [
-        np.where(is_known, 1.0, _named_by(season, week, holders * weight, holders * weight**2))
+        np.where(is_known, 1.0, _chances(prior, season, week, n_people, records_per_user))
         for week in shown
     ]
     return SeasonForecast(
@@ -48,6 +45,25 @@ def forecast_season(
         tuple(_queries(prior, chance) for chance in chances),
         tuple(float(chance.sum()) for chance in chances),
     )
+
+
+def found_by(
+    prior: Prior, season: Season, week: int, n_people: int, records_per_user: float
+) -> float:
+    """Return how many queries a season without names of its own is expected to find by a week.
+
+    Privacy claim: none; the prior is public, and so are the sizes of groups.
+    """
+    return _queries(prior, _chances(prior, season, week, n_people, records_per_user))
+
+
+def _chances(
+    prior: Prior, season: Season, week: int, n_people: int, records_per_user: float
+) -> FloatArray:
+    n_each = min(max(round(records_per_user), 1), season.most_records)
+    weight = weight_of(n_each, season.weight_units)
+    holders = n_people * n_each * prior.probabilities * prior.is_nameable
+    return _named_by(season, week, holders * weight, holders * weight**2)
 
 
 def _named_by(season: Season, week: int, means: FloatArray, variances: FloatArray) -> FloatArray:

@@ -204,6 +204,9 @@ def test_the_next_season_knows_the_last_list(two_weeks, root):
     assert (again.place.season, again.place.week) == (2, 2)
     source = from_published(published_folder(again))
     assert (source.n_known, source.is_of_a_season) == (2, True)
+    n_clients = again.reservation.groups[CLIENTS].members
+    assert source.n_users == len(MANY) + N_WEEKS * n_clients, "who joined is counted once"
+    assert source.rotation == 1
 
 
 def test_only_a_season_after_another_saves_its_first_week(two_weeks, root, monkeypatch):
