@@ -4,7 +4,7 @@ Which queries were found depends on how many people held them, and that threshol
 a tail is right if the published release, rehearsed with it, finds as many queries as it did.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -29,16 +29,20 @@ def prior_of_release(
     setting: Setting,
     n_listed: int,
     seed: int = 1,
+    count: Callable[[Prior], float] | None = None,
 ) -> tuple[Prior, float]:
     """Return the prior that a release suggests, and how its tail falls.
 
     `setting` is how that release was made and `n_listed` how many queries it found, of which
     `query_probabilities` are those that are surely there. The head's own slope is kept if it
-    explains the number; else the slope is bisected until it does.
+    explains the number; else the slope is bisected until it does. `count` says how many a release
+    finds that was not made at once.
     """
 
     def found(slope: float) -> tuple[Prior, float]:
         prior = Prior.of_list(name, query_probabilities, url_shares, slope=slope)
+        if count is not None:
+            return prior, count(prior)
         rng, stage = study_rng(seed), stage_of(prior, setting)
         return prior, float(np.mean([stage.count_found(rng=rng) for _ in range(_N_REPLICATES)]))
 

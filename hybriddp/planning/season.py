@@ -24,25 +24,46 @@ class SeasonForecast:
 
 
 def forecast_season(
-    prior: Prior, season: Season, n_people: int, records_per_user: float
+    prior: Prior, season: Season, n_people: int, records_per_user: float, n_known: int = 0
 ) -> SeasonForecast:
     """Predict from everybody who opted in, each with so many different records a week.
 
     A record counts as found by a week if the best of the tests until then passes it; that another
-    one might have is left out, so this is no optimist.
+    one might have is left out, so this is no optimist. The first `n_known` queries of the prior are
+    known from the start, with all of their records.
 
     Privacy claim: none; the prior is public, and so are the sizes of groups.
     """
-    n_each = min(max(round(records_per_user), 1), season.most_records)
-    weight = weight_of(n_each, season.weight_units)
-    holders = n_people * n_each * prior.probabilities * prior.is_nameable
     shown = sorted({*(week for week in _SHOWN if week <= season.n_weeks), season.n_weeks})
-    chances = [_named_by(season, week, holders * weight, holders * weight**2) for week in shown]
+    is_known = prior.is_nameable & (prior.query_ids < n_known)
+    chances = [
+        np.where(is_known, 1.0, _chances(prior, season, week, n_people, records_per_user))
+        for week in shown
+    ]
     return SeasonForecast(
         tuple(shown),
         tuple(_queries(prior, chance) for chance in chances),
         tuple(float(chance.sum()) for chance in chances),
     )
+
+
+def found_by(
+    prior: Prior, season: Season, week: int, n_people: int, records_per_user: float
+) -> float:
+    """Return how many queries a season without names of its own is expected to find by a week.
+
+    Privacy claim: none; the prior is public, and so are the sizes of groups.
+    """
+    return _queries(prior, _chances(prior, season, week, n_people, records_per_user))
+
+
+def _chances(
+    prior: Prior, season: Season, week: int, n_people: int, records_per_user: float
+) -> FloatArray:
+    n_each = min(max(round(records_per_user), 1), season.most_records)
+    weight = weight_of(n_each, season.weight_units)
+    holders = n_people * n_each * prior.probabilities * prior.is_nameable
+    return _named_by(season, week, holders * weight, holders * weight**2)
 
 
 def _named_by(season: Season, week: int, means: FloatArray, variances: FloatArray) -> FloatArray:

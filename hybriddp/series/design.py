@@ -23,6 +23,8 @@ _COEFFICIENT_UNITS = 1_000
 # anew after so many weeks; and in which of their weeks those are tested.
 _PART_SO_FAR = 0.5
 _SPANS = ((4, 0.25, (1, 2, 3, 4)), (13, 0.25, (3, 6, 9, 13)))
+# What the first week is spent of a season that knows the names of one before it.
+_FIRST_PART_AFTER = Fraction(1, 5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,10 @@ class SeasonDesign:
     first_part: Fraction = Fraction(2, 5)
     falling_part: Fraction = Fraction(0)
     leaking_part: Fraction = Fraction(1, 2)  # of delta; the rest converts rho
+
+    def after_a_season(self) -> "SeasonDesign":
+        """Return how to spend it where the names that another season found are known."""
+        return replace(self, first_part=_FIRST_PART_AFTER)
 
     def season(self, budget: Budget) -> Season:
         """Return the season with the least noise and the smallest thresholds that keep a budget."""

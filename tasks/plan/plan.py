@@ -77,7 +77,7 @@ def make_plan(request: PlanRequest, home: Path | None = None) -> Plan:
     reasons = _reasons(suggestion, suggested is asked, rotated, budget)
     assumptions = (*source.assumptions, *_assumptions(request, setting))
     weeks = request.season_weeks
-    season = plan_season(source.prior, setting, weeks, cap) if request.series else None
+    season = plan_season(source, setting, weeks, cap) if request.series else None
     return Plan(source.words, asked, suggested, rotated, budget, reasons, assumptions, season)
 
 

@@ -4,6 +4,7 @@ A published folder is read as any consumer reads it. Nothing private is needed, 
 """
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -14,8 +15,11 @@ from hybriddp.planning.calibration import prior_of_release
 from hybriddp.planning.populations import study_rng
 from hybriddp.planning.prior import Prior, shares_of
 from hybriddp.planning.profiles import POPULATIONS
+from hybriddp.planning.season import found_by
 from hybriddp.planning.setting import Setting
+from hybriddp.series.season import Season
 from tasks.log.raw.files import BadInput
+from tasks.products.head_list import CLIENTS, HEADLIST, JOINING
 from tasks.products.head_list.label import HeadListManifest
 from tasks.publish.notices import refuse_if_taken_down
 from tasks.publish.shelf import list_rows, newest_folder
@@ -45,6 +49,8 @@ class PriorSource:
     n_users: int
     optin_fraction: Fraction
     rotation: int
+    n_known: int = 0  # of the prior's queries, those that are published
+    is_of_a_season: bool = False
 
 
 def from_profile(kind: str, records_per_user: float = 1.0) -> PriorSource:
@@ -87,7 +93,7 @@ def _source(folder: Path, manifest: HeadListManifest, distinct_clicks: float) ->
         )
     params, people, rotation = _terms(folder, manifest)
     n_serving = sum(people.values())
-    optin_fraction = Fraction(n_serving - people.get("C", 0), max(n_serving, 1))
+    optin_fraction = Fraction(n_serving - people.get(CLIENTS, 0), max(n_serving, 1))
     setting = Setting(params, n_serving, optin_fraction, 1, distinct_clicks)
     prior, slope = prior_of_release(
         f"release {manifest.release_id}",
@@ -95,6 +101,7 @@ def _source(folder: Path, manifest: HeadListManifest, distinct_clicks: float) ->
         shares,
         setting=setting,
         n_listed=manifest.rows["trends"] + manifest.blocked_queries,
+        count=_count_of_season(manifest, people, distinct_clicks),
     )
     return PriorSource(
         prior,
@@ -110,7 +117,21 @@ def _source(folder: Path, manifest: HeadListManifest, distinct_clicks: float) ->
         n_serving * rotation,
         optin_fraction,
         rotation,
+        len(queries),
+        manifest.season is not None,
     )
+
+
+def _count_of_season(
+    manifest: HeadListManifest, people: dict[str, int], distinct_clicks: float
+) -> Callable[[Prior], float] | None:
+    """Return how many queries the weeks so far find; with names from before, as many as all do."""
+    if manifest.season is None:
+        return None
+    season = Season.of_numbers(manifest.season.numbers)
+    found = [week for urls in manifest.season.found.values() for week in urls.values()]
+    week = season.n_weeks if 0 in found else manifest.parameters.week or season.n_weeks
+    return lambda prior: found_by(prior, season, week, people[HEADLIST], distinct_clicks)
 
 
 def _terms(folder: Path, manifest: HeadListManifest) -> tuple[BlenderParams, dict[str, int], int]:
@@ -125,7 +146,12 @@ def _terms(folder: Path, manifest: HeadListManifest) -> tuple[BlenderParams, dic
             f"{folder} was made with an epsilon below {_LEAST_EPSILON}, so it says nothing about "
             "the next release; plan with --log-profile."
         )
-    return params, people, manifest.parameters.rotation
+    rotation = manifest.parameters.rotation
+    if manifest.season is None:
+        return params, people, rotation
+    # Who opted in serves every week, whoever joined among them; clients take turns.
+    del people[JOINING]
+    return params, {**people, CLIENTS: people[CLIENTS] * rotation}, 1
 
 
 def _manifest(folder: Path) -> HeadListManifest:

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from hybriddp.accounting.price import Price
-from hybriddp.planning.prior import Prior
 from hybriddp.planning.season import SeasonForecast, forecast_season
 from hybriddp.planning.setting import Setting
 from hybriddp.series.design import SeasonDesign
 from tasks.ledger.charges import Charge
 from tasks.plan.budget import Cap
+from tasks.plan.prior import PriorSource
 from tasks.products.head_list.series.form import usual_records_in_series
 
 
@@ -42,18 +42,19 @@ class SeasonPlan:
         ]
 
 
-def plan_season(prior: Prior, setting: Setting, n_weeks: int, cap: Cap) -> SeasonPlan:
-    """Predict a season at the epsilon and delta of a setting."""
+def plan_season(source: PriorSource, setting: Setting, n_weeks: int, cap: Cap) -> SeasonPlan:
+    """Predict a season at the epsilon and delta of a setting; it knows the names of a last list."""
     records = usual_records_in_series(setting.distinct_clicks)
     budget = setting.params.budget
-    season = SeasonDesign(n_weeks=n_weeks, most_records=records).season(budget)
+    design = SeasonDesign(n_weeks=n_weeks, most_records=records)
+    season = (design.after_a_season() if source.is_of_a_season else design).season(budget)
     n_optin = round(setting.n_users * setting.optin_fraction)
     price = Charge.of(Price(delta=Fraction(season.leak), rho=season.rho_in_all))
     return SeasonPlan(
         n_weeks,
         n_optin,
         (setting.n_users - n_optin) // n_weeks,
-        forecast_season(prior, season, n_optin, setting.distinct_clicks),
+        forecast_season(source.prior, season, n_optin, setting.distinct_clicks, source.n_known),
         price,
         cap.policy.fits(price),
     )

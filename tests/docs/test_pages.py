@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from bench.plots import SHOWN, small
 from flows.cli.main import Commands
 from tasks.studies.catalogue import STUDIES
 from tests.docs.pages import (
@@ -144,6 +145,25 @@ def test_readme_shows_a_release_and_its_label_as_they_are_printed():
     for words in ("who saw their searches", "Over a lifetime", "are used beyond"):
         assert words in readme
         assert words in label
+
+
+def test_plots_are_small_shown_in_words_and_drawn_by_their_study():
+    files = set((ROOT / "docs" / "plots").iterdir())
+    shown = {
+        target_of(page, link)[0]: alt
+        for page in PAGES
+        for alt, link in re.findall(r"!\[([^]]*)\]\(([^)]+)\)", page.read_text())
+    }
+    assert set(shown) == files
+    assert all(len(alt.split()) > 10 for alt in shown.values())
+    assert all(file.stat().st_size < 80_000 for file in files)
+    drawn = {f"{study}-{plot}.png" for study, plots in SHOWN.items() for plot in plots}
+    assert {file.name for file in files} == drawn
+    for study, plots in SHOWN.items():
+        small_one = small(STUDIES[study], plots)
+        assert {plot.name for plot in small_one.plots} == set(plots)
+        for plot in small_one.plots:
+            assert tuple(line.method for line in plot.series) == plots[plot.name]
 
 
 def test_picture_fits_a_terminal():

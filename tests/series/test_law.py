@@ -215,10 +215,12 @@ def test_a_season_that_measures_much_costs_nearly_what_it_claims():
         assert true <= float(season.delta(Fraction(epsilon))) <= 1.1 * true
 
 
+@pytest.mark.parametrize("design", [SeasonDesign(), SeasonDesign().after_a_season()],
+                         ids=["first", "after another"])  # fmt: skip
 @pytest.mark.parametrize(("epsilon", "delta"), [("4", "1e-5"), ("1", "1e-6")])
-def test_a_season_of_a_budget_keeps_it(epsilon, delta):
+def test_a_season_of_a_budget_keeps_it(epsilon, delta, design):
     budget = Budget(epsilon, delta)
-    season = SeasonDesign().season(budget)
+    season = design.season(budget)
     assert 0.99 * budget.delta < season.delta(budget.epsilon) <= budget.delta
     assert Season.of_numbers(json.loads(json.dumps(season.numbers()))) == season
     joined = SeasonTests(budget, season)
@@ -228,6 +230,15 @@ def test_a_season_of_a_budget_keeps_it(epsilon, delta):
     assert CapFilter.with_gaussian(Cost(*astuple(budget))).admits(total)
     for event in (joined, weeks[0]):
         assert from_json(json.loads(json.dumps(to_json(event)))) == event
+
+
+def test_a_season_after_another_saves_its_first_week_for_the_others():
+    """The same budget; every later week is more exact."""
+    usual = SeasonDesign(n_weeks=4)
+    first, second = (d.season(Budget(4, "1e-5")) for d in (usual, usual.after_a_season()))
+    assert second.rho(1) < first.rho(1)
+    assert all(second.rho(week) > first.rho(week) for week in (2, 3, 4))
+    assert float(second.rho_in_all) == pytest.approx(float(first.rho_in_all), rel=1e-3)
 
 
 def test_a_week_of_a_season_that_costs_more_is_refused():

@@ -1,6 +1,7 @@
 """The steps of a weekly release on a season of people, from their searches to the list."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -11,6 +12,7 @@ from hybriddp.blender.weighted.searches import Searches
 from hybriddp.params import BlenderParams
 from hybriddp.series import strategy
 from hybriddp.series.design import SeasonDesign
+from hybriddp.series.estimation.evidence import SeasonEvidence
 from hybriddp.series.measured import SeasonMeasured, WeekMeasured
 from hybriddp.series.simulate import simulate_season
 from tests.series.seasons import BUDGET
@@ -105,6 +107,21 @@ def test_names_from_before_the_season_are_known_from_its_first_week_on(same_rng)
             strict=True))}  # fmt: skip
     assert not first.is_new[[at[3, 2], at[9, 2]]].any()
     assert first.is_new.sum() == first.known.n_records - 2
+
+
+def test_urls_of_names_from_before_were_looked_for_in_a_whole_season(same_rng):
+    """So what is unlisted of them is as rare as what a season's last week does not name."""
+    names = HeadList.from_records(np.array([3, 9]), np.array([2, 2]))
+    shares = []
+    for known in (None, names):
+        weeks = simulate_season(SEASON, PARAMS, searched(same_rng), rng=same_rng, first_known=known)
+        draws = SeasonMeasured(SEASON, list(weeks))
+        for seen in (replace(draws, weeks=draws.weeks[:1]), draws):
+            common = SeasonEvidence.of(PARAMS, seen).common
+            shares.append(common.threshold * common.ratio.value)
+    first, last, first_with_names, last_with_names = shares
+    assert first > 1.3 * last
+    assert [first_with_names, last_with_names] == pytest.approx([last, last])
 
 
 def test_a_season_in_which_nothing_was_named_has_an_empty_list(same_rng):

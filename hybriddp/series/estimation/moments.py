@@ -14,6 +14,7 @@ from hybriddp.params import BlenderParams
 from hybriddp.series.estimation.walk import Moment
 from hybriddp.series.estimation.weeks import ReadWeek, places_of
 from hybriddp.series.measured import SeasonMeasured, WeekMeasured
+from hybriddp.series.season import Season
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class Common:
     ratio: Ratio
     spread: float  # the variance of a person's share of a record, as a part of p(1-p)
     exponent: float  # of the power law of records
-    threshold: float  # the share that a record needs to be named by now
+    threshold: float  # the share that a record needed to be named until now
     is_first: BoolArray  # of records: whether a test named it; else it was known before
 
 
@@ -45,25 +46,28 @@ def learn_common(draws: SeasonMeasured, weeks: Sequence[ReadWeek]) -> Common:
     )
     scales = np.array([week.noise.share_scale for week in weeks])
     spread = spread_of(float(np.sqrt((precisions**2) @ scales**2)), concentration, total)
-    threshold = _least_mean_named(draws)
-    above = given.weights[given.weights >= threshold]
+    threshold = _least_mean_named(draws.season, draws.now.week)
+    exponent = tail_exponent(given.weights[given.weights >= threshold], threshold)
+    first = draws.weeks[0]
+    if first.week == 1 and not first.is_new.all():
+        # Urls of names from before were looked for in a whole season, one like this.
+        threshold = _least_mean_named(draws.season)
     return Common(
         ratio,
         spread,
-        tail_exponent(above, threshold),
+        exponent,
         threshold / (ratio.value * draws.now.n_people),
         is_first,
     )
 
 
-def _least_mean_named(draws: SeasonMeasured) -> float:
-    """Return the least mean weight that any test so far let pass, in people's weights."""
-    season, now = draws.season, draws.now.week
+def _least_mean_named(season: Season, last: int | None = None) -> float:
+    """Return the least mean weight that any test until a week lets pass, in people's weights."""
     means = [
         window.threshold / (sum(window.coefficients) * season.weight_units)
         for track in season.tracks
         for window in track.windows
-        if window.last <= now
+        if last is None or window.last <= last
     ]
     return min(means, default=1.0)
 

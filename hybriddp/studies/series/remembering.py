@@ -1,4 +1,4 @@
-"""A season that remembers: everybody who opted in every week, with one budget for the year."""
+"""Seasons that remember: everybody who opted in every week, with one budget for each year."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -9,6 +9,7 @@ from hybriddp.arrays import IntArray
 from hybriddp.blender.estimation.estimates import IntervalEstimate
 from hybriddp.blender.estimation.high_utility import query_estimate
 from hybriddp.blender.estimation.levels import Levels
+from hybriddp.blender.headlist import HeadList
 from hybriddp.blender.weighted.searches import Searches
 from hybriddp.params import BlenderParams
 from hybriddp.series import strategy
@@ -29,14 +30,16 @@ def series_weeks(
     weeks: Iterator[tuple[WeekLaw, Searches]],
     *,
     rng: np.random.Generator,
-    design: SeasonDesign | None = None,
+    names: HeadList | None = None,
 ) -> Iterator[Published]:
     """Publish every week with everybody who opted in, and the clients whose week it is.
 
+    A season may begin with the names of another one.
+
     Privacy claim: none; for studies, whose data is synthetic.
     """
-    params = setting.params
-    season = (design or SeasonDesign(n_weeks=setting.n_weeks)).season(params.budget)
+    params, design = setting.params, SeasonDesign(n_weeks=setting.n_weeks)
+    season = (design if names is None else design.after_a_season()).season(params.budget)
     n_clients = people.n_clients_of(setting.n_weeks)
 
     def given() -> Iterator[tuple[Searches, tuple[IntArray, IntArray]]]:
@@ -44,10 +47,27 @@ def series_weeks(
             yield searches, law.sample(n_clients, rng=rng)
 
     past: list[WeekMeasured] = []
-    for measured in simulate_season(season, params, given(), rng=rng):
+    for measured in simulate_season(season, params, given(), rng=rng, first_known=names):
         past.append(measured)
         assert measured.listed is not None
         yield _published(params, SeasonMeasured(season, list(past)))
+
+
+def second_season(
+    setting: SeriesSetting,
+    people: People,
+    before: WeekLaw,
+    weeks: Iterator[tuple[WeekLaw, Searches]],
+    *,
+    rng: np.random.Generator,
+) -> Iterator[Published]:
+    """Publish a year after another one, in which nothing changed, from the names that it found.
+
+    Privacy claim: none; for studies, whose data is synthetic.
+    """
+    first = ((before, people.searches(before, rng=rng)) for _ in range(setting.n_weeks))
+    *_, last = series_weeks(setting, people, first, rng=rng)
+    return series_weeks(setting, people, weeks, rng=rng, names=last.head_list)
 
 
 def _published(params: BlenderParams, draws: SeasonMeasured) -> Published:

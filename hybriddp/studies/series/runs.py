@@ -11,8 +11,8 @@ from hybriddp.studies.series.forgetful import forgetful_weeks, once
 from hybriddp.studies.series.laws import WeekLaw, Year
 from hybriddp.studies.series.measures import Published, Row, week_row, year_row
 from hybriddp.studies.series.people import People
-from hybriddp.studies.series.remembering import series_weeks
-from hybriddp.studies.series.settings import ONCE, SERIES, SeriesSetting
+from hybriddp.studies.series.remembering import second_season, series_weeks
+from hybriddp.studies.series.settings import ONCE, SECOND, SERIES, SeriesSetting
 
 # Weeks that are looked at closely; what is listed is looked at in all.
 MEASURED = (1, 2, 4, 8, 13, 20, 26, 27, 28, 32, 39, 45, 52)
@@ -36,7 +36,7 @@ def run_series(study: str, setting: SeriesSetting, seed: int, law: Population) -
             yield of_week, people.searches(of_week, rng=people_rng)
 
     rng = study_rng(derived_seed("draws", study, setting.method, setting.epsilon, *parts))
-    for week, published in enumerate(_publish(setting, people, weeks(), rng=rng), 1):
+    for week, published in enumerate(_publish(setting, people, year, weeks(), rng=rng), 1):
         for query_id in published.head_list.query_ids.tolist():
             first_listed.setdefault(query_id, week)
         if week in MEASURED:
@@ -47,12 +47,16 @@ def run_series(study: str, setting: SeriesSetting, seed: int, law: Population) -
 def _publish(
     setting: SeriesSetting,
     people: People,
+    year: Year,
     weeks: Iterator[tuple[WeekLaw, Searches]],
     *,
     rng: np.random.Generator,
 ) -> Iterator[Published]:
     if setting.method == ONCE:
         return once(setting, people, weeks, rng=rng)
-    if setting.method != SERIES:
-        return forgetful_weeks(setting, people, weeks, rng=rng)
-    return series_weeks(setting, people, weeks, rng=rng)
+    if setting.method == SERIES:
+        return series_weeks(setting, people, weeks, rng=rng)
+    if setting.method == SECOND:
+        before = next(year.laws(rng=rng))
+        return second_season(setting, people, before, weeks, rng=rng)
+    return forgetful_weeks(setting, people, weeks, rng=rng)

@@ -8,9 +8,10 @@ from hybriddp.planning.profiles import POPULATIONS
 from hybriddp.studies.series.laws import CHANGES, STEADY
 
 # A fiftieth of the people each week, with counts or with weights; everybody in the first week and
-# then nobody; everybody every week, with one budget.
+# then nobody; everybody every week, with one budget; the same in the year after such a year.
 FORGETFUL, FORGETFUL_WEIGHTS, ONCE, SERIES = "forgetful", "forgetful weights", "once", "series"
-METHODS = (FORGETFUL, FORGETFUL_WEIGHTS, ONCE, SERIES)
+SECOND = "second season"
+METHODS = (FORGETFUL, FORGETFUL_WEIGHTS, ONCE, SERIES, SECOND)
 QUICK_WEEKS, QUICK_USERS = 8, 60_000
 
 

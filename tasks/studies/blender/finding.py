@@ -32,7 +32,14 @@ FINDING_STUDY = Study(
     "measures; with counts 95 % find and the others measure. At most 100 queries are listed.",
     sweeps=_SWEEPS,
     plots=tuple(
-        Plot(name, title, measure, tuple(sweep.name for sweep in _SWEEPS), series)
+        Plot(
+            name,
+            title,
+            measure,
+            tuple(sweep.name for sweep in _SWEEPS),
+            series,
+            limits=(0, 105) if name == "queries" else None,
+        )
         for name, title, measure, series in (
             ("queries", "Queries listed", "n_queries", _SERIES),
             ("top", "Of the true top 50", "top_queries", _SERIES),

@@ -6,6 +6,7 @@ from hybriddp.studies.series.settings import (
     FORGETFUL_WEIGHTS,
     METHODS,
     ONCE,
+    SECOND,
     SERIES,
     SeriesSetting,
 )
@@ -16,6 +17,7 @@ _LABELS = {
     FORGETFUL_WEIGHTS: "a 52nd of the people, weights",
     ONCE: "everybody once, in week 1",
     SERIES: "series: everybody every week",
+    SECOND: "series, in its second season",
 }
 _SERIES = tuple(Series(method, label=_LABELS[method]) for method in METHODS)
 _FEW = (FORGETFUL, ONCE, SERIES)
@@ -62,7 +64,8 @@ SERIES_STUDY = Study(
     reading="Epsilon and delta are those of a whole year. Releases that forget have a 52nd of the "
     "people each week, so that each person pays once. A single release of everybody in week 1 is "
     "shown all year. In a series everybody who opted in takes part every week, with one budget, "
-    "and a 52nd of the clients reports. Everything is compared with the law of that very week.",
+    "and a 52nd of the clients reports; its second season begins with the names that the first, in "
+    "which nothing changed, has found. Everything is compared with the law of that very week.",
     sweeps=(*_CHANGES, *_EPSILONS, *_SIZES),
     plots=(
         *(

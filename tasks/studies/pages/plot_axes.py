@@ -19,7 +19,7 @@ def label_x(axes: "Axes", sweep: Sweep, plot: Plot) -> None:
     axes.set_xlabel(QUANTITIES.get(over, over) or QUANTITIES[x])
     if x == "delta" or (over and over not in QUANTITIES):
         axes.set_xscale("log")
-    elif x in ("max_head_size", "items_per_user", "n_users"):
+    elif x in ("max_head_size", "items_per_user", "n_users", "records_per_user"):
         axes.set_xscale("log")
         axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xticks(list(sweep.xs), [f"{value:,.10g}" for value in sweep.xs])

@@ -66,9 +66,12 @@ def _draw(study: Study, plot: Plot, summary: Table) -> "Figure":
 
     sweeps = [study.sweep(name) for name in plot.sweeps]
     shown = [sweep for sweep in sweeps if not sweep.panel]
-    figure = Figure(figsize=(3.9 * len(shown) + 2.6, 3.7), layout="constrained")
+    # Four panels are two and two: beside each other nobody could read them on a page.
+    rows, columns = (2, 2) if len(shown) == 4 else (1, len(shown))
+    size = (3.9 * columns + 2.6, 3.7) if rows == 1 else (8.2, 7.0)
+    figure = Figure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)
-    panels = figure.subplots(1, len(shown), squeeze=False)[0]
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
     ranks = sorted({value for sweep in sweeps for value in _line_values(sweep, plot)[1]})
     drawn = list(panels)
     for axes, sweep in zip(panels, shown, strict=True):
@@ -81,9 +84,10 @@ def _draw(study: Study, plot: Plot, summary: Table) -> "Figure":
     label = MEASURES[plot.measure].label
     if plot.is_loss:
         label = f"1 - {label.replace('1 is best', '0 is best')}"
-    panels[0].set_ylabel(label)
+    for axes in panels[::columns]:
+        axes.set_ylabel(label)
     figure.suptitle(plot.title, fontsize=11, fontweight="bold", x=0.01, horizontalalignment="left")
-    _draw_legend(figure, drawn)
+    _draw_legend(figure, drawn, is_below=rows > 1)
     return figure
 
 
@@ -107,8 +111,8 @@ def _draw_guest(
     return axes
 
 
-def _draw_legend(figure: "Figure", panels: Iterable["Axes"]) -> None:
-    """Name every line once, beside the panels; what papers print comes last."""
+def _draw_legend(figure: "Figure", panels: Iterable["Axes"], *, is_below: bool) -> None:
+    """Name every line once, beside or below the panels; what papers print comes last."""
     from matplotlib.lines import Line2D
 
     handles: dict[str, Any] = {}
@@ -116,7 +120,10 @@ def _draw_legend(figure: "Figure", panels: Iterable["Axes"]) -> None:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
     labels = sorted(handles, key=lambda label: (isinstance(handles[label], Line2D), _size(label)))
-    figure.legend([handles[name] for name in labels], labels, loc="outside right upper")
+    place: dict[str, Any] = {"loc": "outside right upper"}
+    if is_below:
+        place = {"loc": "outside lower left", "ncols": 3}
+    figure.legend([handles[name] for name in labels], labels, **place)
 
 
 def _size(label: str) -> float:

@@ -11,6 +11,7 @@ import pytest
 
 from hybriddp.errors import HybridDPError
 from hybriddp.noise.gaussian import DiscreteGaussian
+from hybriddp.params import Budget
 from hybriddp.series.design import SeasonDesign
 from hybriddp.series.season import Track
 from tasks.budget.overview import balance, set_membership
@@ -22,6 +23,7 @@ from tasks.ledger.ledger import Ledger
 from tasks.ledger.rules import Kind
 from tasks.log.ingest import ingest
 from tasks.measured.stored import load_measurement
+from tasks.plan.prior import from_published
 from tasks.products.head_list import CLIENTS, HEADLIST, JOINING
 from tasks.products.head_list.measuring.cohorts import choose_cohorts
 from tasks.products.head_list.run import identify
@@ -198,6 +200,35 @@ def test_the_next_season_knows_the_last_list(two_weeks, root):
     assert listed(run) == {"maps", "news"}
     assert run.reservation.groups[JOINING].members == len(MANY), "a season is joined anew"
     verify_publication(home, published_folder(run), key_of(home))
+    again = run_week(home, root, 5, usual())
+    assert (again.place.season, again.place.week) == (2, 2)
+    source = from_published(published_folder(again))
+    assert (source.n_known, source.is_of_a_season) == (2, True)
+    n_clients = again.reservation.groups[CLIENTS].members
+    assert source.n_users == len(MANY) + N_WEEKS * n_clients, "who joined is counted once"
+    assert source.rotation == 1
+
+
+def test_only_a_season_after_another_saves_its_first_week(two_weeks, root, monkeypatch):
+    """By what the ledger says of the last list; and what was sealed stays, whatever is usual."""
+    usual_design = SeasonDesign(N_WEEKS, 5)
+    designs = usual_design, usual_design.after_a_season()
+    numbers, after = (design.season(Budget(4, "1e-5")).numbers() for design in designs)
+    home, log = two_weeks, write_week(root / "more.tsv", usual())
+
+    def planned(week, **settings):
+        return identify(week_request(log, week, **settings), home).place.numbers
+
+    assert planned(3) == numbers, "the season that has begun"
+    assert planned(4) == planned(4, series="other") == after, "the last list is of a season"
+    assert planned(4, product="elsewhere") == numbers, "no list is known"
+    with monkeypatch.context() as patched:
+        patched.setattr(SeasonDesign, "after_a_season", lambda design: design)
+        run_week(home, root, 4, usual())
+    assert planned(5) == numbers != after
+    single = {"product": "single", "series": None, "season_weeks": 52}
+    run_release(identify(week_request(log, 3, **single), home))
+    assert planned(4, product="single") == numbers, "a single release may know few names"
 
 
 def test_a_week_that_is_reserved_is_drawn_or_given_back_first(begun, root):

@@ -26,6 +26,7 @@ from hybriddp.studies.series.settings import (
     FORGETFUL_WEIGHTS,
     ONCE,
     QUICK_WEEKS,
+    SECOND,
     SERIES,
     SeriesSetting,
 )
@@ -54,6 +55,11 @@ def test_remembering_lists_more_than_forgetting_and_hears_of_newcomers(law):
     assert rows[SERIES]["year"]["newcomers_listed"] > 0
     assert rows[ONCE]["year"]["newcomers_listed"] == 0
     assert rows[SERIES][last]["coverage_records"] > 0.8
+
+
+def test_a_second_season_begins_with_what_the_first_found(law):
+    first, second = (rows_of(law, change=STEADY, method=m)["1"] for m in (SERIES, SECOND))
+    assert second["n_queries"] > 1.1 * first["n_queries"]
 
 
 def test_the_same_seed_gives_the_same_rows(law):

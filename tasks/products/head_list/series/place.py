@@ -99,12 +99,12 @@ def place_of(request: ReleaseRequest, entries: list[Entry], home: Home) -> Seaso
         _require_as_sealed(request, same[-1])
         return same[-1].place
     if not weeks:
-        return _first_place(request, 1, home)
+        return _first_place(request, 1, entries, home)
     last = max(weeks, key=lambda week: (week.place.season, week.place.week))
     newest, number = last.place, _number(request, last.place)
     _require_begun(weeks, newest)
     if number > season_of(newest).n_weeks:
-        return _first_place(request, newest.season + 1, home)
+        return _first_place(request, newest.season + 1, entries, home)
     if number <= newest.week:
         raise BudgetRefused(
             f"series {request.series} has gone on to week {newest.week} of season {newest.season}, "
@@ -158,11 +158,15 @@ def _number(request: ReleaseRequest, newest: SeasonPlace) -> int:
     return epoch.index - first.index + 1
 
 
-def _first_place(request: ReleaseRequest, number: int, home: Home) -> SeasonPlace:
-    """Begin a season: fix what all of its weeks draw with."""
+def _first_place(
+    request: ReleaseRequest, number: int, entries: list[Entry], home: Home
+) -> SeasonPlace:
+    """Begin a season: fix what all of its weeks draw with, by what is public."""
     assert request.series is not None
-    season, budget = design_of(request).season(request.params().budget), request.params().budget
-    before = latest_folder(home, request.product, request.locale)
+    params, before = request.params(), latest_folder(home, request.product, request.locale)
+    budget, design = params.budget, SeasonDesign(request.season_weeks, params.max_records_optin)
+    if before is not None and _is_of_a_season(before.name, entries):
+        design = design.after_a_season()
     return SeasonPlace(
         series=request.series,
         season=number,
@@ -170,23 +174,22 @@ def _first_place(request: ReleaseRequest, number: int, home: Home) -> SeasonPlac
         first_epoch=request.epoch,
         epsilon=str(budget.epsilon),
         delta=str(budget.delta),
-        numbers=season.numbers(),
+        numbers=design.season(budget).numbers(),
         names_of=None if before is None else before.name,
         earlier=[],
         unseen=[],
     )
 
 
+def _is_of_a_season(folder: str, entries: list[Entry]) -> bool:
+    """Whether a published list is a week of any series; other lists may name few records."""
+    own = (e for e in live_reservations(entries) if e.release_id == folder.partition(".")[0])
+    return any(entry.said(Reserved).place is not None for entry in own)
+
+
 def clients_rotation(request: ReleaseRequest) -> int:
     """Return in every which epoch a client serves: once in a season at most."""
     return max(request.rotation, request.season_weeks)
-
-
-def design_of(request: ReleaseRequest) -> SeasonDesign:
-    """Return how a season of these settings spends its budget."""
-    return SeasonDesign(
-        n_weeks=request.season_weeks, most_records=request.params().max_records_optin
-    )
 
 
 def _require_as_sealed(request: ReleaseRequest, week: Week) -> None:
