@@ -21,7 +21,8 @@ class SeasonPlan:
     n_people: int  # who opted in
     clients_a_week: int
     forecast: SeasonForecast
-    price: Charge  # of a whole season, for whoever opted in
+    promise: Charge  # of a whole season, to whoever opted in
+    price: Charge  # the same as the ledger counts it
     fits: int  # seasons, for somebody who has paid nothing yet
 
     @property
@@ -35,8 +36,9 @@ class SeasonPlan:
     def words(self) -> list[str]:
         """What it costs, and how long the cap lasts."""
         return [
-            f"A season of {self.n_weeks} releases costs each of {self.n_people:,} opt-in people "
-            f"{self.price} in all; {self.fits or 'not even one'} such season"
+            f"A season of {self.n_weeks} releases promises each of {self.n_people:,} opt-in people "
+            f"{self.promise} for all of it together. The ledger counts that as {self.price}, and "
+            f"{self.fits or 'not even one'} such season"
             f"{'' if self.fits == 1 else 's'} fit{'s' if self.fits == 1 else ''} under the cap. "
             f"About {self.clients_a_week:,} clients report in each of them, once in a season."
         ]
@@ -55,6 +57,7 @@ def plan_season(source: PriorSource, setting: Setting, n_weeks: int, cap: Cap) -
         n_optin,
         (setting.n_users - n_optin) // n_weeks,
         forecast_season(source.prior, season, n_optin, setting.distinct_clicks, source.n_known),
+        Charge.of(budget),
         price,
         cap.policy.fits(price),
     )
