@@ -80,7 +80,7 @@ class LogRun(Release):
 
     request: LogRequest
 
-    @cached_property
+    @property
     def product(self) -> Product:
         """What kind of release it is."""
         return product_with(self.request.parameters().strategy)
