@@ -73,13 +73,18 @@ def verify(
 
 @explained
 def withdraw(
-    release_id: Annotated[str, typer.Argument(help="A published release.")],
+    release_id: Annotated[
+        str, typer.Argument(help="A published release, or one that collects reports.")
+    ],
     reason: Annotated[str, typer.Option(help="Why; it is published.")],
     yes: YesOption = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Take a release back for good: a signed notice is left of it, and readers are moved on."""
+    """Take a release back for good: a signed notice is left, and readers are moved on.
+
+    One that devices are still asked about is withheld, and its package taken down.
+    """
     from tasks.publish.withdraw import cost_of_withdrawal
     from tasks.publish.withdraw import withdraw as withdraw_release
     from tasks.store.home import Home

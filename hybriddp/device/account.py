@@ -98,18 +98,30 @@ class OptIn:
 
 
 @dataclass(frozen=True, slots=True)
+class SeenSeason:
+    """A season of which the device was shown a package, whether or not it reported in it."""
+
+    product: str
+    locale: str
+    season: WeekOfSeason  # as its first week
+
+
+@dataclass(frozen=True, slots=True)
 class Account:
     """Everything that the device remembers, oldest first.
 
     `named_caps` has, for each public key that the device was ever given, the largest cap for life
     that its curator named, whether or not the person had joined it by then; None is no bound.
     From the `secret`, which the device makes when it first needs one, its week in a season follows.
+    What a season is, is what the first of its packages says (`seasons`): else a curator would try
+    other numbers, lengths or rotations until the device's own week is the one that it wants.
     """
 
     charges: tuple[Charge, ...] = ()
     opt_ins: tuple[OptIn, ...] = ()
     named_caps: Mapping[str, Loss | None] = field(default_factory=dict)
     secret: bytes | None = field(default=None, repr=False)
+    seasons: tuple[SeenSeason, ...] = ()
 
     @property
     def spent(self) -> Loss:
@@ -134,6 +146,23 @@ class Account:
                 )
             return old
         return None
+
+    def seeing(self, package: CollectionPackage) -> "Account":
+        """Return the account that remembers a package's season; refuse one that contradicts it."""
+        if package.season is None:
+            return self
+        new = SeenSeason(package.product, package.locale, package.season.facts)
+        for seen in self.seasons:
+            is_alike = (seen.product, seen.locale) == (new.product, new.locale)
+            if is_alike and seen.season.is_same_season(new.season):
+                if seen == new:
+                    return self
+                raise ReportRefused(
+                    f"season {new.season.season} of series {new.season.series} was another one "
+                    "when this device first heard of it: its number, first epoch, length and "
+                    "rotation never change, and no two seasons have a day in common."
+                )
+        return replace(self, seasons=(*self.seasons, new))
 
     def require_seasons_over(self, today: date) -> None:
         """Refuse to opt in while a curator may charge for a season in which the device reported."""

@@ -14,7 +14,14 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from hybriddp.device.account import Account, AccountCorrupt, Charge, OptIn, ReportRefused
+from hybriddp.device.account import (
+    Account,
+    AccountCorrupt,
+    Charge,
+    OptIn,
+    ReportRefused,
+    SeenSeason,
+)
 from hybriddp.device.curator import Loss
 from hybriddp.device.package import canonical_json
 from hybriddp.device.season import SECRET_BYTES, WeekOfSeason
@@ -30,12 +37,12 @@ MAX_BYTES = 64 * 2**20
 _STATE_VERSION = 4
 # What each version's file has. The first, of 0.1.0, knew no times of opt-in; in the second a cap
 # stood beside each of them, so one that was named before the person joined was forgotten. The
-# third, of 0.2.0, knew no seasons: neither those of charges, nor the secret of the device's weeks.
+# third, of 0.2.0, knew no seasons: neither their charges, nor the secret of the device's weeks.
 _FIELDS = {
     1: {"schema_version", "charges"},
     2: {"schema_version", "charges", "opt_ins"},
     3: {"schema_version", "charges", "opt_ins", "named_caps"},
-    _STATE_VERSION: {"schema_version", "charges", "opt_ins", "named_caps", "secret"},
+    _STATE_VERSION: {"schema_version", "charges", "opt_ins", "named_caps", "secret", "seasons"},
 }
 _CAPS_BY_CURATOR, _SEASONS = 3, 4  # the versions since which there are such
 
@@ -127,6 +134,7 @@ def _state_of(account: Account) -> dict[str, Any]:
         ],
         "named_caps": {key: cap and cap.texts() for key, cap in account.named_caps.items()},
         "secret": None if account.secret is None else account.secret.hex(),
+        "seasons": [asdict(seen) for seen in account.seasons],
     }
 
 
@@ -140,6 +148,7 @@ def _read_state(state: Any) -> Account:
         tuple(map(_read_opt_in, opt_ins)),
         {key: _read_cap(cap) for key, cap in state.get("named_caps", {}).items()},
         _read_secret(state.get("secret")),
+        tuple(map(_read_season, state.get("seasons", []))),
     )
     if version < _CAPS_BY_CURATOR:
         for row in opt_ins:
@@ -155,6 +164,10 @@ def _read_charge(row: dict[str, Any], version: int) -> Charge:
     season = row.get("season")
     read = {"season": None if season is None else WeekOfSeason.read(season)}
     return Charge(**{**row, "budget": Budget(**row["budget"]), **read})
+
+
+def _read_season(row: dict[str, Any]) -> SeenSeason:
+    return SeenSeason(**{**row, "season": WeekOfSeason.read(row["season"])})
 
 
 def _read_secret(text: str | None) -> bytes | None:

@@ -175,12 +175,18 @@ class Device:
         return self._public_key.hex()
 
     def _in_its_week(self, package: CollectionPackage, account: Account) -> Account:
-        """Refuse another week of a season than the device's own; make the secret of it, once."""
-        season = package.season
+        """Refuse another week of a season than the device's own; make the secret of it, once.
+
+        The season is on disk before the week is looked at: whoever learns that a week is not the
+        device's own cannot tell it of another season.
+        """
+        season, known = package.season, account
         if season is None:
             return account
+        account = account.seeing(package)
         if account.secret is None:
             account = replace(account, secret=secrets.token_bytes(SECRET_BYTES))
+        if account != known:
             self._file.write(account)
         assert account.secret is not None
         if season.own_week(account.secret, package.product, package.locale) != season.week:

@@ -4,7 +4,7 @@ Standard library only. A client reports once in a season, in a week that its dev
 """
 
 import hmac
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import date, timedelta
 from typing import Any
 
@@ -89,6 +89,11 @@ class WeekOfSeason:
             return False
         are_apart = self.last_day < other.first_day or other.last_day < self.first_day
         return self.season == other.season or not are_apart
+
+    @property
+    def facts(self) -> "WeekOfSeason":
+        """What all weeks of the season must state alike: the same, as its first week."""
+        return replace(self, week=1)
 
     def own_week(self, secret: bytes, product: str, locale: str) -> int:
         """Return the week, of as many as the rotation has, in which the device of a secret reports.

@@ -168,8 +168,8 @@ RULES: Mapping[Kind, tuple[str, Callable[[Attempt, str], bool]]] = {
     ),
     # Whatever was drawn may be kept back; what was not is never drawn then, and stays charged.
     Kind.WITHHELD: (
-        "an open reservation of which something is drawn, and nothing half",
-        lambda a, _: _has_started(a) and not a.burnt_draws and not _is_closed(a),
+        "an open reservation of which something is drawn",
+        lambda a, _: any(e.kind is Kind.DRAWN for e in a.entries) and not _is_closed(a),
     ),
     Kind.REVISED: (
         "a published release that was not withdrawn, and a new revision of it",

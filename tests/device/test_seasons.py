@@ -297,6 +297,32 @@ def test_a_season_by_another_name_is_the_same_season(state, other):
     assert device_of(state).report(directory, []) == line
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        # What a curator could try until the device's week is the one that it wants.
+        week_of(2, season=9, first_epoch="2026-W40"),
+        week_of(2, clients_rotation=9),
+        week_of(1, season=1, first_epoch="2026-W41", season_weeks=1, clients_rotation=1),
+        week_of(1, season=5, first_epoch="2026-W41", season_weeks=1, clients_rotation=1),
+    ],
+    ids=str,
+)
+def test_what_a_season_is_never_changes_also_for_who_has_not_reported(state, other):
+    """Seen, not reported: the device waits for its own week of that very season."""
+    give_secret(state, 3)
+    with pytest.raises(NotItsWeek):
+        device_of(state).report(put(state, asked_in(week_of(1))), [])
+    before = state.read_bytes()
+    with pytest.raises(ReportRefused, match="was another one when this device first heard of it"):
+        device_of(state).report(put(state, asked_in(other)), [])
+    assert state.read_bytes() == before
+    with pytest.raises(NotItsWeek):
+        device_of(state).report(put(state, asked_in(week_of(2))), [])
+    assert device_of(state).report(put(state, asked_in(week_of(3))), [])
+    assert [seen.season for seen in AccountFile(state).read().seasons] == [week_of(1)]
+
+
 def test_another_season_series_product_or_locale_has_its_own_report(state):
     places = [week_of(1, season_weeks=1, clients_rotation=1, **changes) for changes in (
         {}, {"season": 2, "first_epoch": "2026-W41"}, {"series": "other"}, {}, {})]  # fmt: skip

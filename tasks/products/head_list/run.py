@@ -41,12 +41,9 @@ class HeadListRun(SearchRun):
         if self.request.series is None:
             return None
         from tasks.log.engine import open_warehouse
+        from tasks.products.head_list.measuring.cohorts import groups_are_stale
         from tasks.products.head_list.series.draws import require_carried
-        from tasks.products.head_list.series.place import (
-            groups_are_stale,
-            place_of,
-            require_lasting_cap,
-        )
+        from tasks.products.head_list.series.place import place_of, require_lasting_cap
 
         place = place_of(self.request, entries, self.home)
         with open_warehouse(self.home.warehouse(self.release_id)) as engine:

@@ -29,6 +29,7 @@ from tasks.products.head_list.series.manifest import NEIGHBOURS
 from tasks.products.request import LogColumns
 from tasks.publish.publish import published_folder, withdraw
 from tasks.publish.shelf import list_rows, read_rows
+from tasks.publish.withdraw import withdraw as take_back
 from tasks.release.refusals import BudgetRefused
 from tasks.release.reprocess import ReprocessRequest, run_reprocess
 from tasks.release.walk import run_release
@@ -262,7 +263,12 @@ def test_what_is_blocked_before_the_package_is_nowhere_and_weeks_are_withdrawn(h
     with pytest.raises(ValueError, match="taken down"):
         package_of(second)
     log = write_week(root / "week-3.tsv", OPTED_IN)
-    third = charge(identify(week_request(log, 3, clients="reports"), home)).reservation.place
+    with pytest.raises(BadInput, match="give --blocklist in every epoch"):
+        identify(week_request(log, 3, clients="reports"), home)
+    nothing = root / "nothing"
+    nothing.write_text("")
+    asked = week_request(log, 3, clients="reports", blocklist=nothing)
+    third = charge(identify(asked, home)).reservation.place
     assert ([week.week for week in third.earlier], third.unseen) == ([1], [2])
     # A revision blocks what devices were asked about: their package goes, too.
     revised = run_reprocess(
@@ -270,6 +276,48 @@ def test_what_is_blocked_before_the_package_is_nowhere_and_weeks_are_withdrawn(h
     )
     assert all(b"news" not in data for data in files_below(home.public).values())
     verify_publication(home, revised, key_of(home))
+
+
+def test_a_package_is_taken_down_while_devices_are_asked(home, root, first):
+    """A blocklist alone comes too late, and says so; `withdraw` does it."""
+    blocklist = root / "blocklist"
+    blocklist.write_text("News\n")
+    with pytest.raises(BadInput, match=r"shows devices 1 of the blocklist's queries already"):
+        ask(home, root, 1, blocklist=blocklist)
+    assert "news" in dict(package_of(first).head_list)
+    done = run_command(
+        f"hybriddp withdraw {first.release_id} --reason wrong --yes --home {home.root}"
+    )
+    assert done.exit_code == 0, done.output
+    assert all(b"news" not in data for data in files_below(home.public).values())
+    assert first.state.has(Kind.WITHHELD)
+    with pytest.raises(BudgetRefused, match="was withheld"):
+        ask(home, root, 1, reports=made_up_for(first, root))
+    assert ask(home, root, 2).place.unseen == [1]
+
+
+def made_up_for(run: HeadListRun, root: Path) -> Path:
+    return sent(root, run.place.week, [b"{}\n"])
+
+
+def test_a_package_goes_after_its_reports_were_lost(home, root, first, monkeypatch):
+    """A run that dies while it seals reports has burnt its week: nobody is to spend more on it."""
+    reports = made_up(first, root)
+    with monkeypatch.context() as patch:
+        patch.setattr("tasks.measured.drawing._to_bytes", lambda _: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            ask(home, root, 1, reports=reports)
+    assert first.state.burnt_draws == [CLIENTS]
+    package_of(first)
+    take_back(home, first.release_id, "its reports were lost")
+    with pytest.raises(ValueError, match="taken down"):
+        package_of(first)
+    assert ask(home, root, 2).place.unseen == [1]
+
+
+def test_how_clients_report_is_fixed_for_a_season(home, root, first):
+    with pytest.raises(BadInput, match="with client_report one-stage, got two-stage"):
+        ask(home, root, 2, client_report="two-stage")
 
 
 def test_devices_are_asked_about_a_week_when_its_list_was_signed_off(home, root, monkeypatch):

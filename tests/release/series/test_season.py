@@ -29,7 +29,7 @@ from tasks.products.head_list.measuring.cohorts import choose_cohorts
 from tasks.products.head_list.run import identify
 from tasks.products.head_list.series import place
 from tasks.products.head_list.series.place import season_of
-from tasks.products.head_list.series.state import forget_ended
+from tasks.products.head_list.series.state import _DAYS, forget_ended
 from tasks.publish.publish import published_folder, withdraw
 from tasks.publish.shelf import list_rows, read_rows
 from tasks.release.refusals import BadInput, BudgetRefused
@@ -311,4 +311,16 @@ def test_an_abandoned_season_is_forgotten(begun):
     forget_ended(entries, begun, last_due + timedelta(weeks=4))
     assert len(list(begun.series.iterdir())) == 1
     forget_ended(entries, begun, last_due + timedelta(weeks=6))
+    assert list(begun.series.iterdir()) == []
+
+
+def test_a_daily_season_is_not_forgotten_while_its_days_may_be_reserved(begun, monkeypatch):
+    """Devices wait for 28 days after a season; five days are not long enough."""
+    monkeypatch.setitem(_DAYS, "week", 1)
+    entries = Ledger(begun.ledger).entries()
+    [reserved] = [entry for entry in entries if entry.kind is Kind.RESERVED]
+    last_due = moment_of(reserved.at) + timedelta(days=N_WEEKS - 1)
+    forget_ended(entries, begun, last_due + timedelta(days=28))
+    assert len(list(begun.series.iterdir())) == 1
+    forget_ended(entries, begun, last_due + timedelta(days=30))
     assert list(begun.series.iterdir()) == []

@@ -1,14 +1,22 @@
 """Who serves in which group of a head list, and with which records. Everything is private."""
 
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
+from tasks.budget.spending import sealed_file
 from tasks.ledger.rules import Kind
 from tasks.log.cohorts import hex_below, keyed_accounts, rotation_limits
 from tasks.log.engine import Engine, open_warehouse
 from tasks.log.normalisation import normalise_records
 from tasks.products.head_list.request import EVERYBODY
 from tasks.products.head_list.run import HeadListRun
+
+if TYPE_CHECKING:
+    from tasks.products.head_list.series.place import Week
+
+_BEGUN = [("release_id", pa.string()), ("attempt", pa.int64())]
 
 
 def choose_cohorts(run: HeadListRun) -> None:
@@ -37,8 +45,6 @@ def is_overtaken(engine: Engine, run: HeadListRun) -> bool:
     """Whether groups of a week were chosen before its season went on: who joined is known now."""
     if run.request.series is None or run.state.has(Kind.RESERVED):
         return False
-    from tasks.products.head_list.series.place import groups_are_stale
-
     return groups_are_stale(engine, run)
 
 
@@ -46,9 +52,7 @@ def assign_groups(engine: Engine, run: HeadListRun) -> None:
     """Fill `candidates`: who serves in this epoch and in which group."""
     keyed_accounts(engine, run)
     if run.request.series is not None:
-        from tasks.products.head_list.series.place import put_members
-
-        put_members(engine, run)
+        _put_members(engine, run)
         limits = _limits(run) | {"stay_unseen": run.request.roster is None}
         engine.step("head_list/series/candidates", **limits)
         return
@@ -67,3 +71,35 @@ def _limits(run: HeadListRun) -> dict[str, Any]:
         "optin_only": request.clients == "reports",
         **rotation_limits(run),
     }
+
+
+def _put_members(engine: Engine, run: HeadListRun) -> None:
+    """Fill `season_participation`: who was sealed into earlier weeks whose noise may be drawn.
+
+    A reservation whose draw has not begun may still be given back, and what whoever joins pays for
+    the tests with it; so it does not count. Private.
+    """
+    begun = _begun_before(run)
+    rows = {"release_id": [w.release_id for w in begun], "attempt": [w.attempt for w in begun]}
+    engine.put("begun_weeks", pa.table(rows, pa.schema(_BEGUN)))
+    engine.step("head_list/series/groups_chosen_after")
+    files = dict.fromkeys(sealed_file(run.home, week.reserved.participation) for week in begun)
+    if files:
+        engine.read_sealed("season_participation", list(files))
+    else:
+        empty = {"account": pa.binary(), "cohort": pa.string()}
+        engine.put("season_participation", pa.table({n: pa.array([], t) for n, t in empty.items()}))
+
+
+def groups_are_stale(engine: Engine, run: HeadListRun) -> bool:
+    """Whether a week before has begun since groups were chosen: others have joined then."""
+    known = engine.fetch("groups_chosen_after").to_pylist()
+    begun = {(week.release_id, week.attempt) for week in _begun_before(run)}
+    return {(row["release_id"], row["attempt"]) for row in known} != begun
+
+
+def _begun_before(run: HeadListRun) -> "list[Week]":
+    from tasks.products.head_list.series.place import season_weeks  # needed by series alone
+
+    before = (week for week in season_weeks(run) if week.place.week < run.place.week)
+    return [week for week in before if week.has_begun]

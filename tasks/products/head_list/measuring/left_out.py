@@ -91,6 +91,7 @@ def settle_list(run: HeadListRun) -> None:
     """Decide by the blocklist alone, if nobody has to sign off and nothing was decided."""
     if is_settled(run):
         _write(run)
+        _require_nothing_shown(run)
         return
     if run.request.sign_off:
         raise BadInput(
@@ -98,6 +99,22 @@ def settle_list(run: HeadListRun) -> None:
             "about it; run it in a terminal or as a deployed run. Nothing is lost."
         )
     seal_list(run, blocked_now(run), is_signed_off=False)
+
+
+def _require_nothing_shown(run: HeadListRun) -> None:
+    """Refuse a blocklist that comes after devices were shown what it holds, and would do nothing.
+
+    With the reports it does: then nothing of it is published, and the package is taken down.
+    """
+    if not run.is_collecting or run.request.reports is not None:
+        return
+    n_shown = len(set(blocked_now(run)) - left_out(run))
+    if n_shown:
+        raise BadInput(
+            f"the package of release {run.release_id} shows devices {n_shown} of the blocklist's "
+            "queries already, and was not changed. Take it down with `hybriddp withdraw "
+            f"{run.release_id}`, or give the blocklist with --reports: then they are not published."
+        )
 
 
 def require_settled(run: HeadListRun) -> None:

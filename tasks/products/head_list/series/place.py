@@ -6,27 +6,29 @@ later ones repeat it. An epoch is a week here, whatever its length.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-
-import pyarrow as pa
+from typing import Any
 
 from hybriddp.exact import exact
 from hybriddp.params import Budget
 from hybriddp.series.design import SeasonDesign
 from hybriddp.series.season import Season
 from tasks.budget.policy import Policy
-from tasks.budget.spending import sealed_file
 from tasks.gates.lists import latest_folder
-from tasks.ledger.payloads import Drawn, EarlierWeek, Reserved, SeasonPlace
+from tasks.ledger.payloads import (
+    Drawn,
+    EarlierWeek,
+    Listed,
+    Publication,
+    Reserved,
+    SeasonPlace,
+)
 from tasks.ledger.rules import Entry, Kind, live_reservations
-from tasks.log.engine import Engine
 from tasks.log.epochs import Epoch
 from tasks.products.head_list import HEADLIST, JOINING
 from tasks.products.head_list.request import ReleaseRequest
 from tasks.products.head_list.run import HeadListRun
 from tasks.release.refusals import BadInput, BudgetRefused
 from tasks.store.home import Home
-
-_BEGUN = [("release_id", pa.string()), ("attempt", pa.int64())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,7 @@ class Week:
     state: str | None  # the digest of what it carries on, once it is drawn
     is_drawn: bool
     stands: bool  # it is published, and not withdrawn
+    has_blocked: bool  # a blocklist kept queries back that people had searched
 
 
 def weeks_of(entries: list[Entry], product: str, locale: str, series: str) -> list[Week]:
@@ -68,9 +71,16 @@ def weeks_of(entries: list[Entry], product: str, locale: str, series: str) -> li
                 None if drawn is None else drawn.said(Drawn).state,
                 drawn is not None,
                 (Kind.PUBLISHED, "") in rows and (Kind.WITHDRAWN, "") not in rows,
+                any(map(_kept_back, by_key[entry.key])),
             )
         )
     return found
+
+
+def _kept_back(row: Entry) -> bool:
+    if row.kind is Kind.LISTED:
+        return bool(row.said(Listed).left_out)
+    return row.kind in (Kind.PUBLISHED, Kind.REVISED) and bool(row.said(Publication).blocked)
 
 
 def season_weeks(run: HeadListRun) -> list[Week]:
@@ -103,6 +113,7 @@ def place_of(request: ReleaseRequest, entries: list[Entry], home: Home) -> Seaso
     last = max(weeks, key=lambda week: (week.place.season, week.place.week))
     newest, number = last.place, _number(request, last.place)
     _require_begun(weeks, newest)
+    _require_blocklist(request, weeks, newest)
     if number > season_of(newest).n_weeks:
         return _first_place(request, newest.season + 1, entries, home)
     if number <= newest.week:
@@ -134,6 +145,17 @@ def _require_begun(weeks: Iterable[Week], newest: SeasonPlace) -> None:
                 "was paid for and is not drawn yet. Run it first, or give it back with `hybriddp "
                 f"ledger void {week.release_id}`: it is missing then. Nobody was charged."
             )
+
+
+def _require_blocklist(request: ReleaseRequest, weeks: Iterable[Week], newest: SeasonPlace) -> None:
+    """Refuse to forget a blocklist: what is named stays known, and would be shown again."""
+    blocking = [week for week in weeks if week.place.key == newest.key and week.has_blocked]
+    if blocking and request.blocklist is None:
+        raise BadInput(
+            f"epoch {blocking[-1].reserved.epoch} of series {newest.series} kept queries back by a "
+            "blocklist, and names of a series come back by themselves: give --blocklist in every "
+            "epoch (an empty file if nothing is to be kept back any more). Nobody was charged."
+        )
 
 
 def require_lasting_cap(policy: Policy, series: str) -> None:
@@ -196,55 +218,33 @@ def _require_as_sealed(request: ReleaseRequest, week: Week) -> None:
     """Refuse settings that are not those of the season."""
     sealed = week.place
     season = season_of(sealed)
-    asked = {
+    params, then = request.params(), week.reserved.parameters
+    asked: dict[str, Any] = {
         "epsilon": exact(request.epsilon, "epsilon"),
         "delta": exact(request.delta, "delta"),
         "season_weeks": request.season_weeks,
-        "max_records_optin": request.params().max_records_optin,
+        "max_records_optin": params.max_records_optin,
         "rotation": clients_rotation(request),
+        "client_report": params.client_report,
+        "query_budget_fraction": params.query_budget_fraction,
     }
-    fixed = {
+    fixed: dict[str, Any] = {
         "epsilon": exact(sealed.epsilon, "epsilon"),
         "delta": exact(sealed.delta, "delta"),
         "season_weeks": season.n_weeks,
         "max_records_optin": season.most_records,
-        "rotation": week.reserved.parameters["rotation"],
+        "rotation": then["rotation"],
+        "client_report": then["client_report"],
+        "query_budget_fraction": exact(then["query_budget_fraction"], "a fraction"),
     }
     wrong = [name for name, value in asked.items() if value != fixed[name]]
     if wrong:
         name = wrong[0]
+        was, given = (
+            v if isinstance(v, str) else f"{float(v):g}" for v in (fixed[name], asked[name])
+        )
         raise BadInput(
             f"season {sealed.season} of series {sealed.series} was begun in {sealed.first_epoch} "
-            f"with {name} {float(fixed[name]):g}, got {float(asked[name]):g}; it stays so until "
+            f"with {name} {was}, got {given}; it stays so until "
             "its last week. Give the same, or begin another series. Nobody was charged."
         )
-
-
-def put_members(engine: Engine, run: HeadListRun) -> None:
-    """Fill `season_participation`: who was sealed into earlier weeks whose noise may be drawn.
-
-    A reservation whose draw has not begun may still be given back, and what whoever joins pays for
-    the tests with it; so it does not count. Private.
-    """
-    begun = _begun_before(run)
-    rows = {"release_id": [w.release_id for w in begun], "attempt": [w.attempt for w in begun]}
-    engine.put("begun_weeks", pa.table(rows, pa.schema(_BEGUN)))
-    engine.step("head_list/series/groups_chosen_after")
-    files = dict.fromkeys(sealed_file(run.home, week.reserved.participation) for week in begun)
-    if files:
-        engine.read_sealed("season_participation", list(files))
-    else:
-        empty = {"account": pa.binary(), "cohort": pa.string()}
-        engine.put("season_participation", pa.table({n: pa.array([], t) for n, t in empty.items()}))
-
-
-def groups_are_stale(engine: Engine, run: HeadListRun) -> bool:
-    """Whether a week before has begun since groups were chosen: others have joined then."""
-    known = engine.fetch("groups_chosen_after").to_pylist()
-    begun = {(week.release_id, week.attempt) for week in _begun_before(run)}
-    return {(row["release_id"], row["attempt"]) for row in known} != begun
-
-
-def _begun_before(run: HeadListRun) -> list[Week]:
-    before = (week for week in season_weeks(run) if week.place.week < run.place.week)
-    return [week for week in before if week.has_begun]

@@ -18,6 +18,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from hybriddp.device.package import canonical_json
+from hybriddp.device.season import DAYS_TO_RESERVE
 from hybriddp.series.finding import Carried
 from hybriddp.series.season import Season
 from tasks.ledger.chain import moment_of
@@ -31,8 +32,9 @@ from tasks.store.working_copies import remove
 
 _KEY_BITS, _NONCE_BYTES = 256, 12
 _KEY_FILE = "season.key"
-# A season that nobody goes on with is over so many epochs after its last one.
-_EPOCHS_LATE = 5
+# A season that nobody goes on with is over so many epochs after its last one, and not before
+# devices know that it is.
+_EPOCHS_LATE, _DAYS_LATE = 5, timedelta(days=DAYS_TO_RESERVE + 1)
 _DAYS = {"day": 1, "week": 7, "month": 31}
 
 
@@ -178,6 +180,7 @@ def forget_ended(entries: list[Entry], home: Home, moment: datetime) -> None:
     for (product, locale, *_), (entry, place) in newest.items():
         n_left = len(place.numbers["weight_scales"]) - place.week
         length = timedelta(days=_DAYS[Epoch.parse(place.first_epoch).kind])
-        is_abandoned = moment > moment_of(entry.at) + (n_left + _EPOCHS_LATE) * length
+        late = n_left * length + max(_EPOCHS_LATE * length, _DAYS_LATE)
+        is_abandoned = moment > moment_of(entry.at) + late
         if is_abandoned or (n_left == 0 and entry.key in begun):
             StateStore.of(home, product, locale, place).keep_only(None)
