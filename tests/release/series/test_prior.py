@@ -1,6 +1,7 @@
 """A season that begins with the last list of another: its numbers stand in its own measurements."""
 
 import hashlib
+import json
 import shutil
 from typing import Any
 
@@ -14,10 +15,12 @@ from hybriddp.series.measured import Prior
 from tasks.measured.stored import load_measurement
 from tasks.products.head_list import HEADLIST, JOINING, OF_A_WEEK
 from tasks.products.head_list.run import identify
+from tasks.products.head_list.series import reading
 from tasks.products.head_list.series.measured import MeasuredSeason, WeekTables, prior_of
 from tasks.products.head_list.series.place import season_of
 from tasks.publish.publish import published_folder, withdraw
 from tasks.publish.shelf import list_rows
+from tasks.release.refusals import BadInput
 from tasks.verify.checks import VerificationFailed
 from tasks.verify.verify import verify_publication, verify_release
 from tests.homes import new_home
@@ -144,3 +147,20 @@ def test_a_prior_of_what_the_season_named_is_refused(second):
     tables |= {JOINING: named.cast(tables[JOINING].schema), HEADLIST: uncounted}
     with pytest.raises(HybridDPError, match="not known before the season"):
         MeasuredSeason.of(season, [WeekTables(1, 120, tables)], ())
+
+
+@pytest.mark.parametrize(
+    ("change", "n_said"),
+    [({}, 2), ({"season": None}, 0), ({"epoch": "2026-09"}, 0), ({"epoch": "2026-W44"}, 0)],
+    ids=["a week before", "a single release", "a month", "the same week"],
+)
+def test_only_an_earlier_week_of_a_season_says_anything(second, root, change, n_said):
+    """Other lists give names alone; a manifest that nobody can read is refused before the draw."""
+    last = published_folder(week_of(second, second.home.root.parent, 3))
+    rows = list(list_rows(last, "head_list"))
+    manifest = json.loads((last / "manifest.json").read_bytes()) | change
+    (root / "manifest.json").write_text(json.dumps(manifest))
+    assert len(reading._said(second, root, rows)) == n_said
+    (root / "manifest.json").write_text(json.dumps(manifest | {"season": {}}))
+    with pytest.raises(BadInput, match="Nothing was drawn"):
+        reading._said(second, root, rows)
