@@ -132,7 +132,7 @@ def _table() -> None:
         with tempfile.TemporaryDirectory() as folder:
             store = StateStore(Path(folder) / "season", "0" * 32)
             start = time.process_time()
-            _, after = draw_from(season, N_WEEKS, Counted(given.to_arrow(), [], state))
+            _, after = draw_from(season, N_WEEKS, Counted(given.to_arrow(), [], {}, state))
             drawn = time.process_time()
             digest = store.save(after)
             saved = time.process_time()

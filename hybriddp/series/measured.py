@@ -1,12 +1,63 @@
 """What the weeks of a season published, as arrays: all that estimates over time are made from."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from hybriddp.arrays import BoolArray, IntArray
+import numpy as np
+
+from hybriddp.arrays import BoolArray, FloatArray, IntArray
+from hybriddp.blender.estimation.intervals import STANDARD_ERRORS
 from hybriddp.blender.headlist import HeadList
 from hybriddp.errors import require
 from hybriddp.series.season import Season
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prior:
+    """What the last list before a season said of some records; it was published."""
+
+    weeks: int  # from the week of that list to the first one of the season
+    values: FloatArray  # nan where it said nothing
+    variances: FloatArray  # nan there, too
+
+    def __post_init__(self) -> None:
+        is_said = np.isfinite(self.values)
+        values, variances = self.values[is_said], self.variances[is_said]
+        require(
+            self.weeks >= 1 and np.array_equal(is_said, np.isfinite(self.variances))
+            and bool(np.all((values > 0) & (values <= 1) & (variances > 0))),
+            "a prior must be of a week before the season, and have probabilities and variances",
+            self.weeks,
+            "leave out what the last list did not say",
+        )  # fmt: skip
+
+    @classmethod
+    def of(
+        cls,
+        weeks: int,
+        values: FloatArray,
+        low: FloatArray,
+        high: FloatArray,
+        *,
+        unit: float = 0.0,
+    ) -> "Prior":
+        """Read 95 % intervals of numbers that were rounded to a unit; 0 and no width say nothing.
+
+        Privacy claim: none; post-processing of what was published.
+        """
+        errors = (high - low + unit) / (2 * STANDARD_ERRORS)
+        is_said = (values > 0) & (errors > 0)
+        said = (np.where(is_said, numbers, np.nan) for numbers in (values, errors**2))
+        return cls(weeks, *said)
+
+    def at(self, places: IntArray) -> "Prior":
+        """Return the same of records that stand at these places; nothing where one is negative.
+
+        Privacy claim: none; post-processing of what was published.
+        """
+        values, variances = (np.append(n, np.nan) for n in (self.values, self.variances))
+        at = np.where(places < 0, len(self.values), places)
+        return replace(self, values=values[at], variances=variances[at])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,6 +77,7 @@ class WeekMeasured:
     measured: IntArray  # noisy shares of all cells of `known` but <*,*>, then the concentration
     listed: HeadList | None = None  # what clients were asked about: some of known's queries
     reports: IntArray | None = None  # how often they reported each cell of it; None: they have not
+    prior: Prior | None = None  # of known's records, if a list before the season spoke of them
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,8 +13,9 @@ from hybriddp.blender.clients import client_mechanism, count_reports
 from hybriddp.blender.headlist import HeadList, RecordCounts
 from hybriddp.blender.weighted.searches import Searches
 from hybriddp.params import BlenderParams
+from hybriddp.series.estimation.weeks import places_of
 from hybriddp.series.finding import Carried, WeekFinding
-from hybriddp.series.measured import SeasonMeasured, WeekMeasured
+from hybriddp.series.measured import Prior, SeasonMeasured, WeekMeasured
 from hybriddp.series.season import Season
 from hybriddp.series.strategy import choose
 
@@ -41,6 +42,7 @@ def simulate_season(
     *,
     rng: np.random.Generator,
     first_known: HeadList | None = None,
+    prior: Prior | None = None,
 ) -> Iterator[WeekMeasured]:
     """Run a season, week by week, and return what each week publishes, reports included.
 
@@ -54,6 +56,7 @@ def simulate_season(
             missing.
         rng: The study's generator.
         first_known: Names that are known before the season.
+        prior: What was published of their records.
     """
     known = np.zeros(0, np.int64) if first_known is None else np.sort(_keys_of(first_known))
     state = _State(Carried.nothing(season), np.zeros(0, np.int64), known)
@@ -67,6 +70,8 @@ def simulate_season(
             continue
         searches, clients = given
         state, found = _found(state, finding, searches, rng)
+        if first_known is not None and prior is not None:
+            found = replace(found, prior=prior.at(places_of(found.known, first_known)))
         listed = choose(params, SeasonMeasured(season, [*past, found]))
         channel = client_mechanism(listed, params)
         cells = listed.cells_of(*clients)

@@ -23,7 +23,8 @@ __all__ = [
 ]  # fmt: skip
 
 INTERVAL_METHOD = (
-    "the central 95 % of what all weeks' noisy weights, shares and reports say of this week, if "
+    "the central 95 % of what all weeks' noisy weights, shares and reports, and after another "
+    "season its last list, say of this week, if "
     "log p goes at random from week to week as far as the weeks themselves show, and may begin "
     "anew in a week in which all records together show that many do, and of what the list's own "
     "power law says; for queries normal, from the variances of their records and of "

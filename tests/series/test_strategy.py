@@ -13,7 +13,7 @@ from hybriddp.params import BlenderParams
 from hybriddp.series import strategy
 from hybriddp.series.design import SeasonDesign
 from hybriddp.series.estimation.evidence import SeasonEvidence
-from hybriddp.series.measured import SeasonMeasured, WeekMeasured
+from hybriddp.series.measured import Prior, SeasonMeasured, WeekMeasured
 from hybriddp.series.simulate import simulate_season
 from tests.series.seasons import BUDGET
 
@@ -98,15 +98,20 @@ def test_a_week_that_is_missing_publishes_nothing(same_rng):
 
 
 def test_names_from_before_the_season_are_known_from_its_first_week_on(same_rng):
+    """With what was said of them."""
     names = HeadList.from_records(np.array([3, 9]), np.array([2, 2]))
+    prior = Prior(1, np.array([0.03, 0.09]), np.array([1e-4, 1e-4]))
     (first, *_) = simulate_season(
-        SEASON, PARAMS, searched(same_rng), rng=same_rng, first_known=names
+        SEASON, PARAMS, searched(same_rng), rng=same_rng, first_known=names, prior=prior
     )
     at = {(int(q), int(u)): place for place, (q, u) in enumerate(
         zip(first.known.query_ids[first.known.query_of_record], first.known.url_ids,
             strict=True))}  # fmt: skip
     assert not first.is_new[[at[3, 2], at[9, 2]]].any()
     assert first.is_new.sum() == first.known.n_records - 2
+    assert first.prior is not None
+    assert first.prior.values[[at[3, 2], at[9, 2]]].tolist() == [0.03, 0.09]
+    assert np.isfinite(first.prior.values).sum() == 2
 
 
 def test_urls_of_names_from_before_were_looked_for_in_a_whole_season(same_rng):

@@ -19,6 +19,7 @@ from hybriddp.series.estimation.moments import (
     learn_common,
     memory_of,
     optin_moments,
+    prior_moments,
 )
 from hybriddp.series.estimation.others import follow_others
 from hybriddp.series.estimation.upheavals import find_upheavals
@@ -61,13 +62,17 @@ class SeasonEvidence:
     ) -> "SeasonEvidence":
         """Read all weeks, learn what they have in common, and follow every record.
 
+        The list before the season is one more week, the first; without clients, who helped to make
+        it, it is not looked at.
+
         Privacy claim: none; post-processing of SeasonWeeks and of reports.
         """
         weeks, clients = read_weeks(draws), draws.weeks if with_clients else []
+        before = prior_moments(draws) if with_clients else []
         common = learn_common(draws, weeks)
         n_records = draws.now.known.n_records
         # A record whose ratio is its own has it in all weeks, which looks like no step at all.
-        alike = optin_moments(weeks, common, np.zeros(n_records))
+        alike = [*before, *optin_moments(weeks, common, np.zeros(n_records))]
         reported = client_moments(params, draws, clients)
         centres = _centres(alike, n_records, LEAST_HOLDERS / draws.now.n_people)
         grid = Grid.around(alike, centres, LEAST_HOLDERS / draws.now.n_people)
@@ -76,7 +81,7 @@ class SeasonEvidence:
         likely = learn_steps(grid, start, weigh(_in_order(alike, reported), grid, centres))
         memory = memory_of(alike, centres, _usual_step(likely))
         differing = optin_moments(weeks, common, common.ratio.deviation * np.sqrt(memory))
-        moments = weigh(_in_order(differing, reported), grid, centres)
+        moments = weigh(_in_order(before, differing, reported), grid, centres)
         shaken = find_upheavals(grid, start, moments, STEPS[likely.argmax()])
         records = summarised(follow(grid, start, moments, likely, shaken), grid.points)
         return cls(

@@ -150,6 +150,24 @@ def _moment(
     return Moment(at, time, first, source.at(kept))
 
 
+def prior_moments(draws: SeasonMeasured) -> list[Moment]:
+    """Return what the last list before the season said, as of its own week.
+
+    It was the mean and the variance of what was known then. So it counts as a number of people
+    would that was counted without noise: with the even law of log p that names from before start
+    with, the mean of what is known after it is just that (a gamma law).
+
+    Privacy claim: none; post-processing of what was published before.
+    """
+    prior = draws.now.prior
+    if prior is None or not np.isfinite(prior.values).any():
+        return []
+    at = np.flatnonzero(np.isfinite(prior.values))
+    p, n_people = prior.values[at], draws.now.n_people
+    spread = n_people * prior.variances[at] / (p * np.maximum(1 - p, 1e-3))
+    return [Moment(at, 1.0 - prior.weeks, 0, CentralCounts(p, n_people, 0.0, spread))]
+
+
 def client_moments(
     params: BlenderParams, draws: SeasonMeasured, weeks: Sequence[WeekMeasured]
 ) -> list[Moment]:

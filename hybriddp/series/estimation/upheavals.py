@@ -72,5 +72,7 @@ def _log_factors(
         for first in np.unique(seen[:, 1]).astype(np.int64):
             gain = gains[:, seen[:, 1] == first].sum(axis=1, keepdims=True)
             factors[:, first + 1 : moment.first + 1] += gain
-    factors[:, :2] = -np.inf
+    # In the first week of all that are known nothing can be seen to begin anew.
+    is_after_a_list = any(moment.first == 0 for moment in moments)
+    factors[:, : 1 if is_after_a_list else 2] = -np.inf
     return factors

@@ -26,6 +26,9 @@ _JUMPS, _JUMP = 1 / 500, 1.0
 _LEAST_WEIGHT = 0.01
 # Points of each grid, and how many standard errors of every week it reaches beyond its values.
 POINTS, _REACH = 256, 4.5
+# A grid also has room for how far log p went since a list before the season, in the root of weeks:
+# in one that just holds what was said, steps that fill all of it would seem to have foretold it.
+_DRIFT, _MOST_DRIFT = 0.3, 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +57,11 @@ class Grid:
         low, high = centres.copy(), centres.copy()
         for moment in moments:
             at, values = moment.records, moment.source.values
+            drift = np.exp(min(_DRIFT * np.sqrt(max(1 - moment.time, 0)), _MOST_DRIFT))
             for end in (centres[at], np.clip(values, least, 1)):  # noise may grow with p
                 margin = _REACH * np.sqrt(moment.source.variance_at(end))
-                low[at] = np.minimum(low[at], values - margin)
-                high[at] = np.maximum(high[at], values + margin)
+                low[at] = np.minimum(low[at], (values - margin) / drift)
+                high[at] = np.maximum(high[at], (values + margin) * drift)
         high = np.clip(high, 4 * least, 1)
         low = np.clip(low, least, high / 2)
         steps = np.linspace(0, 1, POINTS)

@@ -6,6 +6,7 @@ that dies in between has burnt its week, and the state of the week before is sti
 ledger knows.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,10 +17,8 @@ from hybriddp.arrays import BoolArray
 from hybriddp.series.finding import Carried, WeekFinding
 from hybriddp.series.season import Season
 from tasks.measured.drawing import draw_together
-from tasks.measured.stored import load_measurement
 from tasks.products.head_list import HEADLIST, JOINING
 from tasks.products.head_list.estimation.listing import Cell, Listing
-from tasks.products.head_list.measuring.left_out_file import named_records
 from tasks.products.head_list.measuring.weighted import (
     measured_table,
     pairs_of,
@@ -27,22 +26,23 @@ from tasks.products.head_list.measuring.weighted import (
     sum_records,
 )
 from tasks.products.head_list.run import HeadListRun
+from tasks.products.head_list.series.measured import Pair, Said, with_prior
 from tasks.products.head_list.series.place import Week, season_of, season_weeks
+from tasks.products.head_list.series.reading import known_before
 from tasks.products.head_list.series.request import events_of
 from tasks.products.head_list.series.state import State, StateStore
-from tasks.publish.shelf import list_rows
 from tasks.release.refusals import BudgetRefused
-from tasks.release.run import Release
 
 _TEXTS = ("query", "url")
 
 
 @dataclass(frozen=True)
 class Counted:
-    """What a week is drawn from. Private, but for the names."""
+    """What a week is drawn from. Private, but for the names and what was said of them."""
 
     sums: pa.Table  # weights, shares and concentrations by record
-    known: list[tuple[str, str]]
+    known: list[Pair]
+    prior: Mapping[Pair, Said]  # of some of them; it was published before the season
     state: State
 
 
@@ -56,9 +56,8 @@ def draw_week(run: HeadListRun) -> pa.Table:
         _require_next(run)
         before = _last_drawn(run)
         numbers = season.most_records, season.weight_units, season.share_units
-        return Counted(
-            sum_records(run, *numbers), _known_names(run, before), _carried(run, season, before)
-        )
+        known, prior = known_before(run, before)
+        return Counted(sum_records(run, *numbers), known, prior, _carried(run, season, before))
 
     def draw(counted: Counted) -> dict[str, pa.Table]:
         tables, state = draw_from(season, run.place.week, counted)
@@ -80,7 +79,8 @@ def draw_from(season: Season, week: int, counted: Counted) -> tuple[dict[str, pa
     """Draw everything of a week from what was counted; return it, and what is carried on.
 
     Privacy claim: as `WeekFinding.draw`, `KnownWeights.draw` and `ShareMeasuring.draw`, whose
-    assumptions `Counted` keeps; names leave in the order of their texts.
+    assumptions `Counted` keeps; names leave in the order of their texts. The prior was published
+    before the season, and passes as it is.
     """
     finding = WeekFinding(season, week)
     given = _given(counted.sums)
@@ -135,13 +135,13 @@ def _found_table(records: pl.DataFrame, carried: Carried, is_named: BoolArray) -
 
 
 def _measure(
-    finding: WeekFinding, counted: Counted, new: list[tuple[str, str]], noisy_weights: list[int]
+    finding: WeekFinding, counted: Counted, new: list[Pair], noisy_weights: list[int]
 ) -> pa.Table:
     """Measure shares on everything that is known now; say this week's weights of what was known."""
     weight_of: dict[Cell, int] = dict(zip(counted.known, noisy_weights, strict=True))
     listing = Listing.of([*counted.known, *new])
     shares = finding.measuring.draw(shares_on(listing, counted.sums))
-    return measured_table(listing, weight_of, shares)
+    return with_prior(measured_table(listing, weight_of, shares), counted.prior)
 
 
 def require_carried(run: HeadListRun) -> None:
@@ -173,23 +173,6 @@ def _last_drawn(run: HeadListRun) -> Week | None:
     before = (week for week in season_weeks(run) if week.place.week < run.place.week)
     drawn = [week for week in before if week.is_drawn]
     return max(drawn, key=lambda week: week.place.week, default=None)
-
-
-def _known_names(run: HeadListRun, before: Week | None) -> list[tuple[str, str]]:
-    """Return the records that are known before this week: what was measured in the week before.
-
-    Before the first one that is drawn these are the names of the list that was published when the
-    season began, which are public.
-    """
-    if before is not None:
-        earlier = Release(run.home, before.release_id, before.attempt)
-        return pairs_of(named_records(load_measurement(earlier, HEADLIST)))
-    if run.place.names_of is None:
-        return []
-    folder = run.home.shelf(run.request.product, run.request.locale) / run.place.names_of
-    if not (folder / "manifest.json").exists():  # taken down since
-        return []
-    return sorted((row["query"], row["url"]) for row in list_rows(folder, "head_list"))
 
 
 def forget_older(run: HeadListRun) -> None:

@@ -13,13 +13,23 @@ from hybriddp.blender.headlist import HeadList
 from hybriddp.errors import HybridDPError
 from hybriddp.params import BlenderParams
 from hybriddp.series import strategy
-from hybriddp.series.measured import SeasonMeasured, WeekMeasured
+from hybriddp.series.measured import Prior, SeasonMeasured, WeekMeasured
 from hybriddp.series.season import Season
 from tasks.products.head_list import CLIENTS, HEADLIST, JOINING
 from tasks.products.head_list.estimation.listing import Listing, shares_of
 from tasks.products.head_list.measuring.left_out_file import named_records
 
 Pair = tuple[str, str]
+# What the last list before the season said of a record: its probability, the variance of that, and
+# how many epochs before the first one of the season.
+Said = tuple[float, float, int]
+_PRIOR = pa.schema(
+    [
+        ("prior_probability", pa.float64()),
+        ("prior_variance", pa.float64()),
+        ("prior_weeks", pa.int64()),
+    ]
+)
 STRATEGY = cast(Strategy[SeasonMeasured], strategy)
 
 
@@ -46,6 +56,11 @@ class MeasuredSeason:
         """Number all texts in one way, and read every week's tables."""
         texts = _Texts.of(pair for week in weeks for pair in _pairs(week.tables[HEADLIST]))
         measured = [_week(season, texts, week) for week in weeks]
+        named: set[Pair] = set()
+        for week in weeks:
+            named.update(_pairs(week.tables[JOINING]))
+            if not named.isdisjoint(prior_of(week.tables[HEADLIST])):
+                raise HybridDPError("a prior is of records that were not known before the season.")
         candidates = texts.listing(measured[-1].known)
         return cls(candidates, SeasonMeasured(season, measured, tuple(unseen)))
 
@@ -63,6 +78,44 @@ class MeasuredSeason:
         before = replace(self.draws.now, listed=None, reports=None)
         draws = replace(self.draws, weeks=(*self.draws.weeks[:-1], before))
         return self.candidates.trimmed(strategy.choose(params, draws))
+
+
+def with_prior(table: pa.Table, prior: Mapping[Pair, Said]) -> pa.Table:
+    """Add what was said of a week's records before the season; without any, no columns.
+
+    Privacy claim: none; all of it was published.
+    """
+    texts = list(zip(table["query"].to_pylist(), table["url"].to_pylist(), strict=True))
+    if prior.keys().isdisjoint(texts):
+        return table
+    for number, field in enumerate(_PRIOR):
+        column = [prior[text][number] if text in prior else None for text in texts]
+        table = table.append_column(field, pa.array(column, field.type))
+    return table
+
+
+def prior_of(table: pa.Table) -> dict[Pair, Said]:
+    """Return what a week's table says that was said before the season; refuse what is nonsense."""
+    names = [name for name in _PRIOR.names if name in table.column_names]
+    if not names:
+        return {}
+    wrong = HybridDPError("the prior of a week is none that a list can have given.")
+    if [(name, table.schema.field(name).type) for name in names] != list(
+        zip(_PRIOR.names, _PRIOR.types, strict=True)
+    ):
+        raise wrong
+    texts = zip(table["query"].to_pylist(), table["url"].to_pylist(), strict=True)
+    rows = zip(*(table[name].to_pylist() for name in names), strict=True)
+    said = {text: row for text, row in zip(texts, rows, strict=True) if row != (None,) * len(row)}
+    for text, (probability, variance, weeks) in said.items():
+        if (
+            None in text or None in (probability, variance, weeks)
+            or not (0 < probability <= 1 and 0 < variance < 1 and weeks >= 1)
+        ):  # fmt: skip
+            raise wrong
+    if len({weeks for *_, weeks in said.values()}) > 1:
+        raise wrong
+    return said
 
 
 def found_weeks(measured: MeasuredSeason) -> dict[Pair, int]:
@@ -139,7 +192,16 @@ def _week(season: Season, texts: _Texts, week: WeekTables) -> WeekMeasured:
         measured,
         listed,
         reports,
+        _prior(records, prior_of(table)),
     )
+
+
+def _prior(records: Sequence[Pair], said: Mapping[Pair, Said]) -> Prior | None:
+    if not said:
+        return None
+    nothing = (np.nan, np.nan, 0)
+    values, variances, weeks = np.array([said.get(pair, nothing) for pair in records]).T
+    return Prior(int(weeks.max()), values, variances)
 
 
 def _reported(texts: _Texts, table: pa.Table) -> tuple[HeadList, IntArray]:
