@@ -282,7 +282,7 @@ def test_a_package_is_taken_down_while_devices_are_asked(home, root, first):
     """A blocklist alone comes too late, and says so; `withdraw` does it."""
     blocklist = root / "blocklist"
     blocklist.write_text("News\n")
-    with pytest.raises(BadInput, match=r"shows devices 1 of the blocklist's queries already"):
+    with pytest.raises(BadInput, match="devices are asked about 1 of the blocklist's queries"):
         ask(home, root, 1, blocklist=blocklist)
     assert "news" in dict(package_of(first).head_list)
     done = run_command(

@@ -106,14 +106,16 @@ def _require_nothing_shown(run: HeadListRun) -> None:
 
     With the reports it does: then nothing of it is published, and the package is taken down.
     """
-    if not run.is_collecting or run.request.reports is not None:
+    is_asked = run.is_collecting and run.state.has(Kind.LISTED)  # else somebody else refuses
+    if not is_asked or run.request.reports is not None:
         return
     n_shown = len(set(blocked_now(run)) - left_out(run))
     if n_shown:
         raise BadInput(
-            f"the package of release {run.release_id} shows devices {n_shown} of the blocklist's "
-            "queries already, and was not changed. Take it down with `hybriddp withdraw "
-            f"{run.release_id}`, or give the blocklist with --reports: then they are not published."
+            f"devices are asked about {n_shown} of the blocklist's queries already: the list of "
+            f"release {run.release_id} was settled with them, and was not changed. Take its "
+            f"package down with `hybriddp withdraw {run.release_id}`, or give the blocklist with "
+            "--reports: then they are not published."
         )
 
 
