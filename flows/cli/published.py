@@ -81,10 +81,7 @@ def withdraw(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Take a release back for good: a signed notice is left, and readers are moved on.
-
-    One that devices are still asked about is withheld, and its package taken down.
-    """
+    """Take a release back for good: a signed notice is left of it, and readers are moved on."""
     from tasks.publish.withdraw import cost_of_withdrawal
     from tasks.publish.withdraw import withdraw as withdraw_release
     from tasks.store.home import Home
