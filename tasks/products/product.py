@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tasks.gates.quality import Verdict
+    from tasks.ledger.rules import Attempt
     from tasks.products.files import Made
     from tasks.products.request import LogRequest
     from tasks.release.run import LogRun, Release
@@ -76,6 +77,9 @@ class Checking(Protocol):
     def label(self, manifest: Any) -> str:
         """Write the label that belongs to a manifest."""
 
+    def decision_digests(self, state: "Attempt") -> dict[str, str]:
+        """Return the digests of the decisions that were made; only who has such is asked."""
+
     def decided(self, measured: "Tables", decisions: Mapping[str, Any]) -> "Tables":
         """Return the measurements as decisions change them; only who has such is asked."""
 
@@ -90,9 +94,6 @@ class Making(Protocol):
 
     def blocked(self, release: "Release", settings: Any) -> list[str]:
         """Return the texts that are measured and not to be published."""
-
-    def decision_digests(self, release: "Release") -> dict[str, str]:
-        """Return the digests of the decisions that were made; only who has such is asked."""
 
     def make(
         self, release: "Release", settings: Mapping[str, Any], hidden: frozenset[str], version: int

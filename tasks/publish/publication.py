@@ -10,7 +10,7 @@ from typing import Any
 
 from tasks.budget.policy_change import promised_policy
 from tasks.ledger.ledger import LedgerCorrupt, LedgerMoved
-from tasks.ledger.payloads import Drawn, Publication
+from tasks.ledger.payloads import Publication
 from tasks.ledger.rules import Entry, Kind
 from tasks.products.files import Made, writer_version
 from tasks.products.request import Form
@@ -18,13 +18,8 @@ from tasks.publish.standing import Standing, folder_name
 from tasks.release.run import Release
 from tasks.store.home import whole_directory
 from tasks.store.keys import Keyring
-from tasks.verify.manifest import (
-    SCHEMA_VERSION,
-    code_version,
-    expiry_of,
-    manifest_bytes,
-    signed_bytes,
-)
+from tasks.verify.in_ledger import InLedger
+from tasks.verify.manifest import SCHEMA_VERSION, code_version, manifest_bytes, signed_bytes
 from tasks.verify.reading import described as as_read
 from tasks.verify.signatures import is_signed
 
@@ -195,7 +190,7 @@ def _is_as_signed(release: Release, publication: Entry, folder: Path) -> bool:
         data, signature = ((folder / f"manifest.{end}").read_bytes() for end in ("json", "sig"))
         manifest = json.loads(data) if is_signed(public_key, signed_bytes(data), signature) else {}
         listed = {name: facts["sha256"] for name, facts in manifest["files"].items()}
-        is_it = all(manifest[n] == value for n, value in _identity(release, publication).items())
+        is_it = not InLedger(release.ledger, publication).differing(manifest)
         return is_it and all(
             hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
             for name, digest in listed.items()
@@ -204,46 +199,10 @@ def _is_as_signed(release: Release, publication: Entry, folder: Path) -> bool:
         return False
 
 
-def _identity(release: Release, publication: Entry) -> dict[str, Any]:
-    """Return what no other publication has."""
-    reserved, facts = release.reservation, publication.said(Publication)
-    return {
-        "product": reserved.product,
-        "locale": reserved.locale,
-        "epoch": reserved.epoch,
-        "release_id": release.release_id,
-        "attempt": release.attempt,
-        "revision": facts.revision,
-        "sequence": facts.sequence,
-        "ledger": {"seq": publication.seq, "hash": publication.hash},
-        "measurements": _measured_digests(release),
-    }
-
-
-def _measured_digests(release: Release) -> dict[str, str]:
-    """Return the digests of all that a list is made from: measurements, and what was left out."""
-    found = {
-        group: drawn.said(Drawn).sha256
-        for group in release.reservation.groups
-        if (drawn := release.state.find(Kind.DRAWN, group)) is not None
-    }
-    product = release.product
-    return found | (product.making.decision_digests(release) if product.decisions else {})
-
-
 def _build_manifest(release: Release, publication: Entry, made: Made) -> dict[str, Any]:
     """Describe a publication; everything comes from the ledger and the measurements."""
-    reserved, facts = release.reservation, publication.said(Publication)
     return {
-        "schema_version": facts.schema_version,
-        **_identity(release, publication),
-        "previous": facts.previous,
-        "created": facts.created,
-        "expires": expiry_of(facts),
-        "code_version": facts.code_version,
-        "parameters": reserved.parameters,
-        # Version 0.1.0 stated the cap of the reservation.
-        "cap": (facts.cap or reserved.policy).as_json(),
+        **InLedger(release.ledger, publication).facts,
         "rows": {name: table.num_rows for name, table in made.tables.items()},
         **made.facts,
     }

@@ -55,6 +55,11 @@ class Standing:
         """Return every publication of a release, oldest first."""
         return self.by_release.get(key, [])
 
+    def revision(self, key: Key, revision: int) -> Entry | None:
+        """Return one publication of a release, if the ledger knows it."""
+        of_it = (e for e in self.of_release(key) if e.said(Publication).revision == revision)
+        return next(of_it, None)
+
     def standing(self, key: Key) -> list[Entry]:
         """Return those publications of a release that nothing took down, oldest first."""
         return [e for e in self.of_release(key) if self.taken_down_by(e) is None]

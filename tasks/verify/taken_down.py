@@ -1,16 +1,16 @@
-"""Was a release taken down? As its folder says with the publisher's key, and as the ledger."""
+"""Does a release stand? As its folder says with the publisher's key, and as the ledger says."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from tasks.ledger.ledger import Ledger
-from tasks.ledger.payloads import Publication
 from tasks.publish.notices import NOTICE, SIGNATURE, is_taken_down, why
 from tasks.publish.standing import Standing, folder_name
 from tasks.store.home import Home
 from tasks.store.reading import Unreadable, parse_json, read_file
 from tasks.verify.checks import VerificationFailed
+from tasks.verify.in_ledger import InLedger
 from tasks.verify.manifest import Manifest
 from tasks.verify.signatures import is_signed
 
@@ -53,16 +53,28 @@ def _is_about(notice: Mapping[str, Any], folder: Path, manifest: Mapping[str, An
     return all(notice.get(name) == manifest.get(name) for name in named)
 
 
-def ask_the_ledger(home: Home, manifest: Manifest) -> None:
-    """Refuse a release that the home's ledger knows as taken down, whatever its folder says."""
+def ask_the_ledger(home: Home, manifest: Manifest, data: bytes) -> None:
+    """Refuse a release that the home's ledger does not let stand, or does not know as it says."""
     if not home.ledger.exists():
         return
     entries = Ledger(home.ledger).entries()
     standing = Standing.among(entries, manifest.product, manifest.locale)
-    for publication in standing.of_release((manifest.release_id, manifest.attempt)):
-        is_this = publication.said(Publication).revision == manifest.revision
-        if is_this and standing.taken_down_by(publication) is not None:
-            raise VerificationFailed(
-                f"the ledger says that {folder_name(publication)} was withdrawn, and its folder "
-                "does not; run `hybriddp withdraw` or the release again, which mends the folder."
-            )
+    publication = standing.revision((manifest.release_id, manifest.attempt), manifest.revision)
+    if publication is None:
+        raise VerificationFailed(
+            "this home's key signed the release, and its ledger does not know it: the ledger is "
+            "older than the release, or somebody has the key. Do not use the release before you "
+            "know which; `hybriddp ledger verify` checks the ledger."
+        )
+    if standing.taken_down_by(publication) is not None:
+        raise VerificationFailed(
+            f"the ledger says that {folder_name(publication)} was withdrawn, and its folder "
+            "does not; run `hybriddp withdraw` or the release again, which mends the folder."
+        )
+    known = InLedger(Ledger(home.ledger), publication)
+    fields = known.differing(parse_json(data, "manifest.json"))
+    if fields:
+        raise VerificationFailed(
+            f"the ledger says something else of {', '.join(fields)} than the signed manifest: "
+            "somebody has the key, or the ledger is of another home. Do not use the release."
+        )

@@ -86,7 +86,7 @@ def own_measurements(home: Home, folder: Path, public_key: bytes) -> Path:
     """Return where a home keeps the measurements of a release that its ledger lets stand."""
     manifest = _signed_manifest(folder, public_key)
     require_own_shelf(home.public, folder, manifest)
-    ask_the_ledger(home, manifest)
+    ask_the_ledger(home, manifest, _signed_data(folder, public_key))
     return home.measurement(manifest.release_id, manifest.attempt)
 
 

@@ -20,7 +20,6 @@ from tasks.products.head_list.estimation.processing import (
 )
 from tasks.products.head_list.estimation.tables import Tables, build_tables
 from tasks.products.head_list.label import describe_check, head_list_words, second_guarantee
-from tasks.products.head_list.measuring.left_out import digest_of
 from tasks.products.head_list.request import PublishSettings
 from tasks.products.head_list.run import parameters_of
 from tasks.release.run import Release
@@ -38,11 +37,6 @@ def listed_queries(release: Release) -> list[str]:
 def blocked(release: Release, settings: PublishSettings) -> list[str]:
     """Return the listed queries that are not to be published."""
     return sorted(blocked_queries(release, settings.blocklist, listed_queries))
-
-
-def decision_digests(release: Release) -> dict[str, str]:
-    """Return the digest of what devices were not asked about, if that was decided."""
-    return digest_of(release)
 
 
 def make(

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from hybriddp.accounting.price import Price
 from hybriddp.params import Budget
+from tasks.ledger.rules import Attempt
 from tasks.products.head_list import CLIENTS, FINDING, OF_A_WEEK
 from tasks.products.head_list.estimation.columns import CHANGES, HEAD_LIST, TRENDS
 from tasks.products.head_list.label import (
@@ -15,6 +16,7 @@ from tasks.products.head_list.label import (
     second_guarantee,
     write_label,
 )
+from tasks.products.head_list.measuring import left_out_file
 from tasks.products.head_list.measuring.left_out_file import LISTED, without
 from tasks.products.head_list.parameters import groups_of, prices_of
 from tasks.verify.checks import VerificationFailed, require_prices
@@ -49,11 +51,20 @@ def check_promise(manifest: HeadListManifest, tables: Mapping[str, pa.Table]) ->
     """See that the guarantees are what the parameters cost."""
     params = manifest.parameters.params
     require_prices(manifest, _prices(manifest))
+    _require_who_was_asked(manifest)
     if manifest.second_guarantee is None:
         return  # as of version 0.2.0
     people = manifest.guarantees[CLIENTS].people if CLIENTS in manifest.guarantees else 0
     if manifest.second_guarantee != second_guarantee(params, people):
         raise VerificationFailed("the second guarantee is not the one that is proved.")
+
+
+def _require_who_was_asked(manifest: HeadListManifest) -> None:
+    """See that a list is settled before devices are asked, and only then; 0.1.0 settled none."""
+    asks_devices, is_week = not manifest.parameters.is_simulated, manifest.season is not None
+    is_settled = LISTED in manifest.measurements
+    if is_settled > asks_devices or (is_week and asks_devices > is_settled):
+        raise VerificationFailed("a list is settled where devices are asked, and nowhere else.")
 
 
 def _prices(manifest: HeadListManifest) -> Mapping[str, Budget | Price]:
@@ -76,6 +87,11 @@ def words(manifest: HeadListManifest) -> Words:
 def label(manifest: HeadListManifest) -> str:
     """Write the label again."""
     return write_label(manifest)
+
+
+def decision_digests(state: Attempt) -> dict[str, str]:
+    """Return the digest of what devices were not asked about, if that was decided."""
+    return left_out_file.decision_digests(state)
 
 
 def decided(

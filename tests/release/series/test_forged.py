@@ -14,7 +14,7 @@ from tasks.products.head_list import JOINING
 from tasks.products.head_list.series.request import week_prices
 from tasks.publish.publish import published_folder
 from tasks.verify.checks import VerificationFailed
-from tasks.verify.verify import verify_release
+from tasks.verify.verify import own_measurements, verify_release
 from tests.homes import new_home
 from tests.publish.checking.spoiling import Publisher
 from tests.release.series.support import run_week, series_home, usual
@@ -85,9 +85,12 @@ FORGED = {
 }  # fmt: skip
 
 
+def key_of(run: Any) -> bytes:
+    return bytes.fromhex((run.home.public / "signing.pub").read_text())
+
+
 def verify(run: Any, folder: Path) -> None:
-    key = bytes.fromhex((run.home.public / "signing.pub").read_text())
-    verify_release(folder, key, measurements=run.folder)
+    verify_release(folder, key_of(run), measurements=run.folder)
 
 
 @pytest.mark.parametrize(("change", "message"), FORGED.values(), ids=FORGED)
@@ -100,4 +103,40 @@ def test_a_season_that_cannot_be_true_is_refused(run, change, message):
     change(run, publisher.manifest)
     publisher.sign(trends=trends)
     with pytest.raises(VerificationFailed, match=message):
+        verify(run, folder)
+
+
+def another_week_before(_run: Any, manifest: dict[str, Any]) -> None:
+    [week] = manifest["season"]["earlier"]
+    week["measurements"]["S"] = "0" * 64
+
+
+NOT_RESERVED = {
+    "another name": (setting("parameters", "series", to="daily"), "parameters"),
+    "a week less": (setting("season", "earlier", to=[]), "season"),
+    "a week that was not drawn": (setting("season", "unseen", to=[1]), "season"),
+    "another draw": (another_week_before, "season"),
+    "tests that nobody reserved": (higher_thresholds, "guarantees, season"),
+    "no season": (lambda _run, manifest: manifest.pop("season"), "season"),
+}
+
+
+@pytest.mark.parametrize(("change", "fields"), NOT_RESERVED.values(), ids=NOT_RESERVED)
+def test_a_season_that_was_not_reserved_is_refused_beside_the_ledger(run, change, fields):
+    folder = published_folder(run)
+    publisher = Publisher(run, folder)
+    own_measurements(run.home, folder, key_of(run))
+    change(run, publisher.manifest)
+    publisher.sign()
+    with pytest.raises(VerificationFailed, match=f"something else of {fields} than"):
+        own_measurements(run.home, folder, key_of(run))
+
+
+def test_a_list_is_settled_where_devices_are_asked_and_nowhere_else(run):
+    """Whoever has no ledger sees this much of who was asked."""
+    folder = published_folder(run)
+    publisher = Publisher(run, folder)
+    publisher.manifest["parameters"]["clients"] = "reports"
+    publisher.sign(trends=pq.read_table(folder / "trends.parquet"))
+    with pytest.raises(VerificationFailed, match="settled where devices are asked"):
         verify(run, folder)

@@ -303,24 +303,14 @@ def test_who_joined_is_known_anew_when_a_season_went_on_meanwhile(begun, root):
     assert again.reservation.groups[HEADLIST].members == len(MANY) + 20, "seen or not"
 
 
-def test_an_abandoned_season_is_forgotten(begun):
-    """Some epochs after its last one, whichever series runs next."""
+@pytest.mark.parametrize(("epoch_days", "kept", "gone"), [(7, 28, 42), (1, 28, 30)])
+def test_an_abandoned_season_is_forgotten(begun, monkeypatch, epoch_days, kept, gone):
+    """Days after its last epoch, whichever series runs next; devices may still report for 28."""
+    monkeypatch.setitem(_DAYS, "week", epoch_days)
     entries = Ledger(begun.ledger).entries()
     [reserved] = [entry for entry in entries if entry.kind is Kind.RESERVED]
-    last_due = moment_of(reserved.at) + timedelta(weeks=N_WEEKS - 1)
-    forget_ended(entries, begun, last_due + timedelta(weeks=4))
+    last_due = moment_of(reserved.at) + timedelta(days=epoch_days * (N_WEEKS - 1))
+    forget_ended(entries, begun, last_due + timedelta(days=kept))
     assert len(list(begun.series.iterdir())) == 1
-    forget_ended(entries, begun, last_due + timedelta(weeks=6))
-    assert list(begun.series.iterdir()) == []
-
-
-def test_a_daily_season_is_not_forgotten_while_its_days_may_be_reserved(begun, monkeypatch):
-    """Devices wait for 28 days after a season; five days are not long enough."""
-    monkeypatch.setitem(_DAYS, "week", 1)
-    entries = Ledger(begun.ledger).entries()
-    [reserved] = [entry for entry in entries if entry.kind is Kind.RESERVED]
-    last_due = moment_of(reserved.at) + timedelta(days=N_WEEKS - 1)
-    forget_ended(entries, begun, last_due + timedelta(days=28))
-    assert len(list(begun.series.iterdir())) == 1
-    forget_ended(entries, begun, last_due + timedelta(days=30))
+    forget_ended(entries, begun, last_due + timedelta(days=gone))
     assert list(begun.series.iterdir()) == []

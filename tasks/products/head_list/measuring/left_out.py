@@ -4,23 +4,21 @@ The decision is a row of the ledger. Its file lies beside the measurements, for 
 is in the manifest, and salted: without the salt anybody could test a guessed query against it.
 """
 
-import hashlib
 import secrets
 from collections.abc import Collection
 from typing import Any
 
-from hybriddp.device.package import canonical_json
 from tasks.gates.blocklist import read_blocklist
 from tasks.ledger.ledger import IllegalStep
 from tasks.ledger.payloads import Listed
-from tasks.ledger.rules import Entry, Kind
+from tasks.ledger.rules import Kind
 from tasks.ledger.witnesses import write_witness
 from tasks.log.raw.files import BadInput
 from tasks.measured.stored import load_measurement
 from tasks.products.head_list import CLIENTS, HEADLIST, HISTOGRAM
 from tasks.products.head_list.measuring.left_out_file import (
     LEFT_OUT_FILE,
-    LISTED,
+    file_of,
     named_records,
     without,
 )
@@ -35,17 +33,6 @@ def left_out(release: Release) -> frozenset[str]:
     """Return the queries that S named and that devices are not asked about."""
     row = release.state.find(Kind.LISTED)
     return frozenset(row.said(Listed).left_out) if row else frozenset()
-
-
-def digest_of(release: Release) -> dict[str, str]:
-    """Return the decision as a manifest names it, if one was made."""
-    row = release.state.find(Kind.LISTED)
-    return {LISTED: hashlib.sha256(file_of(row)).hexdigest()} if row else {}
-
-
-def file_of(row: Entry) -> bytes:
-    """Return the file of a decision."""
-    return canonical_json(row.said(Listed).model_dump(include={"left_out", "salt"}))
 
 
 def is_settled(run: HeadListRun) -> bool:

@@ -1,12 +1,28 @@
 """What was left out of a head list, as auditors find it beside the measurements."""
 
+import hashlib
 from collections.abc import Collection
 from itertools import compress
 
 import pyarrow as pa
 
+from hybriddp.device.package import canonical_json
+from tasks.ledger.payloads import Listed
+from tasks.ledger.rules import Attempt, Entry, Kind
+
 # The name of the decision among the measurements of a manifest, and its file.
 LISTED, LEFT_OUT_FILE = "listed", "left_out.json"
+
+
+def file_of(row: Entry) -> bytes:
+    """Return the file of a decision."""
+    return canonical_json(row.said(Listed).model_dump(include={"left_out", "salt"}))
+
+
+def decision_digests(state: Attempt) -> dict[str, str]:
+    """Return the decision as a manifest names it, if one was made."""
+    row = state.find(Kind.LISTED)
+    return {LISTED: hashlib.sha256(file_of(row)).hexdigest()} if row else {}
 
 
 def named_records(head_list_draw: pa.Table) -> pa.Table:
