@@ -178,6 +178,7 @@ class Withheld(Row):
 
     reason: str
     salt: str | None = None  # 0.1.0 had none
+    is_asked: bool = False  # taken back while devices were still asked, and not at sign-off
 
 
 class Withdrawn(Row):

@@ -74,11 +74,13 @@ def revise(release: Release, settings: Form) -> Path:
         return published_folder(release)
 
 
-def withhold(release: Release, reason: str) -> None:
-    """Decide that a drawn release is never published."""
+def withhold(release: Release, reason: str, *, is_asked: bool = False) -> None:
+    """Decide that a drawn release is never published: at sign-off, or while devices are asked."""
     with changing_the_shelf(release):
         # The row's hash is public: without a salt, anybody could test a guessed reason.
         facts = Withheld(reason=reason, salt=secrets.token_hex(16))
+        if is_asked:
+            facts = facts.model_copy(update={"is_asked": True})
         row = release.ledger.append(Kind.WITHHELD, release.release_id, release.attempt, facts)
         write_witness(release.folder, row)
         settle(release)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hybriddp.device.package import canonical_json
-from tasks.ledger.payloads import Withdrawn
+from tasks.ledger.payloads import Withdrawn, Withheld
 from tasks.ledger.rules import Entry, Kind
 from tasks.publish.notices import NOTICE, SIGNATURE
 from tasks.publish.standing import folder_name
@@ -33,13 +33,19 @@ def notice_of(row: Entry, facts: Mapping[str, Any]) -> bytes:
             "release_id": row.release_id,
             "attempt": row.attempt,
             "at": row.payload.at if isinstance(row.payload, Withdrawn) else row.at,
-            "reason": _REASONS.get(row.kind) or row.said(Withdrawn).reason,
+            "reason": _reason(row),
             "replaced_by": folder_name(row) if is_revision else None,
             # A restored ledger that lacks this row has forgotten the takedown.
             "ledger": {"seq": row.seq, "hash": row.hash},
             **facts,
         }
     )
+
+
+def _reason(row: Entry) -> str:
+    if isinstance(row.payload, Withheld) and row.payload.is_asked:
+        return "taken back while devices were asked"
+    return _REASONS.get(row.kind) or row.said(Withdrawn).reason
 
 
 def bury(home: Home, folder: Path, notice: bytes) -> None:

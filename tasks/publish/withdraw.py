@@ -48,7 +48,7 @@ def withdraw(home: Home, release_id: str, reason: str) -> list[Path]:
     release = _shown_release(home, release_id)
     if not _is_asked(release):
         return publish.withdraw(release, reason)
-    publish.withhold(release, reason)
+    publish.withhold(release, reason, is_asked=True)
     return [home.collection(collection_id(release))]
 
 

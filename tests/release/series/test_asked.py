@@ -27,11 +27,13 @@ from tasks.products.head_list.measuring.collection import write_package
 from tasks.products.head_list.run import HeadListRun, identify
 from tasks.products.head_list.series.manifest import NEIGHBOURS
 from tasks.products.request import LogColumns
+from tasks.publish.notices import why
 from tasks.publish.publish import published_folder, withdraw
 from tasks.publish.shelf import list_rows, read_rows
 from tasks.publish.withdraw import withdraw as take_back
 from tasks.release.refusals import BudgetRefused
 from tasks.release.reprocess import ReprocessRequest, run_reprocess
+from tasks.release.run import collection_id
 from tasks.release.walk import run_release
 from tasks.store.home import Home
 from tasks.verify.verify import verify_publication
@@ -291,6 +293,7 @@ def test_a_package_is_taken_down_while_devices_are_asked(home, root, first):
     assert done.exit_code == 0, done.output
     assert all(b"news" not in data for data in files_below(home.public).values())
     assert first.state.has(Kind.WITHHELD)
+    assert "taken back while devices were asked" in why(home.collection(collection_id(first)))
     with pytest.raises(BudgetRefused, match="was withheld"):
         ask(home, root, 1, reports=made_up_for(first, root))
     assert ask(home, root, 2).place.unseen == [1]
