@@ -5,6 +5,7 @@ draw from it; no release does.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +23,7 @@ def study_rng(seed: int) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(seed))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Population:
     """One categorical law over records, which are sorted by query, then url.
 
@@ -39,7 +40,16 @@ class Population:
     choice_query_ids: IntArray  # (records of queries with a choice,)
     choice_url_ids: IntArray  # (records of queries with a choice,)
     record_cdf: FloatArray  # (records,), the last entry is exactly 1
-    guide: npt.NDArray[np.int32]  # (a power of two,): the first record with cdf > cell / cells
+
+    @cached_property
+    def guide(self) -> npt.NDArray[np.int32]:
+        """The first record with cdf > cell / cells, for every cell; who draws nothing has none.
+
+        Privacy claim: none; synthetic data.
+        """
+        table = _guide_table(self.record_cdf)
+        table.flags.writeable = False
+        return table
 
     @classmethod
     def from_shares(
@@ -70,11 +80,10 @@ class Population:
         )
         np.cumsum(cdf, out=cdf)
         cdf /= cdf[-1]
-        guide = _guide_table(cdf)
-        for array in (query_ids, url_ids, cdf, guide):
+        for array in (query_ids, url_ids, cdf):
             array.flags.writeable = False
         n_queries = len(query_probabilities)
-        return cls(name, n_users, n_queries, n_urls, query_ids, url_ids, cdf, guide)
+        return cls(name, n_users, n_queries, n_urls, query_ids, url_ids, cdf)
 
     @property
     def record_query_ids(self) -> IntArray:
