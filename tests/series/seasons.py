@@ -53,10 +53,13 @@ def draw_season(
     missing: Collection[int] = (),
     ids: np.ndarray | None = None,
     with_clients: bool = True,
+    n_people: int = N_PEOPLE,
+    own_ratios: np.ndarray | float = 1.0,
 ) -> SeasonMeasured:
     """Everybody has two searches a week, and each record is a query's only one.
 
-    Records are known from the start, or named when they pass a test. `ids` are the queries' ids.
+    Records are known from the start, or named when they pass a test. `ids` are the queries' ids,
+    and `own_ratios` is how much more weight than others a record is given for its shares.
     """
     n_weeks, n_records = laws.shape
     ids = np.arange(n_records) if ids is None else ids
@@ -65,8 +68,9 @@ def draw_season(
     weeks = []
     for week in range(1, n_weeks + 1):
         p, is_missing = laws[week - 1], week in missing
-        holders = rng.poisson(N_PEOPLE * N_ROWS * p) * (not is_missing)
-        given[week - 1] = noisy(holders * weight_of(N_ROWS), season.weight_scales[week - 1], rng)
+        holders = rng.poisson(n_people * N_ROWS * p) * (not is_missing)
+        weights = np.round(holders * weight_of(N_ROWS) * own_ratios).astype(np.int64)
+        given[week - 1] = noisy(weights, season.weight_scales[week - 1], rng)
         if is_missing:
             continue
         sums, passes = _tested(season, week, given)
@@ -81,7 +85,7 @@ def draw_season(
         exact[-1] = holders[at].sum() * concentration_of(share)
         found = WeekMeasured(
             week,
-            N_PEOPLE,
+            n_people,
             known,
             is_new[at],
             np.where(is_new[at][:, None], sums[at], 0),

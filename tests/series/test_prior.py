@@ -51,19 +51,20 @@ def covered(draws: SeasonMeasured, laws: np.ndarray) -> np.ndarray:
 @pytest.mark.statistical
 @pytest.mark.parametrize(("step", "weeks_before"), [(0.0, 1), (0.03, 1), (0.03, 6)])
 def test_with_the_last_list_the_first_week_is_more_exact_and_covered(step, weeks_before, same_rng):
-    """Of 400 records 92 % to 98.5 % are covered, and the error is a quarter less at least.
+    """Of 1,600 records 90 % to 98.5 % are covered, and the error is a quarter less at least.
 
-    Measured with one seed; the standard deviation of a coverage of 95 % is .011. After six weeks of
-    much drift the list says less, so there it is a tenth.
+    Measured over 60 seasons: .972, .953 and .944 are covered, with standard deviations of .004,
+    .006 and .009 for 20 of them. After six weeks of much drift the list says less, so there it is
+    a tenth.
     """
     shares, errors = [], np.zeros(2)
-    for _ in range(5):
+    for _ in range(20):
         draws, prior, laws = season(step, same_rng, n_weeks=1, weeks_before=weeks_before)
         shares.append(covered(until(draws, 1, prior), laws))
         for place, said in enumerate((prior, None)):
             known = SeasonEvidence.of(PARAMS, until(draws, 1, said)).records
             errors[place] += np.abs(known.values - laws[0]).sum()
-    assert 0.92 <= np.mean(shares) <= 0.985
+    assert 0.9 <= np.mean(shares) <= 0.985
     assert errors[0] < (0.75 if weeks_before == 1 else 0.9) * errors[1]
 
 

@@ -100,7 +100,13 @@ def ratio_of(given: Given) -> Ratio:
     return Ratio(value, float(np.sqrt((excess + expected) / (is_clear.sum() + _PSEUDO_RECORDS))))
 
 
-def records_of(given: Given, ratio: Ratio, spread_of_shares: float, n_people: int) -> CentralCounts:
+def records_of(
+    given: Given,
+    ratio: Ratio,
+    spread_of_shares: float,
+    n_people: int,
+    near: FloatArray | None = None,
+) -> CentralCounts:
     """Return what both draws say of each record, as one source.
 
     Args:
@@ -108,12 +114,15 @@ def records_of(given: Given, ratio: Ratio, spread_of_shares: float, n_people: in
         ratio: How weights become shares.
         spread_of_shares: The variance of a person's share of a record, as a part of p(1-p).
         n_people: Who gave both.
+        near: The sums of shares that the parts of the blend are chosen at, if they are known from
+            elsewhere. Chosen at a week's own noisy sums, high ones count more than low ones: of
+            one release that is little, over a season it adds up.
 
     Privacy claim: none; post-processing of a WeightedListDraw or a SeasonWeek.
     """
     shares, of_shares = given.shares, given.of_shares
     scaled, of_scaled = given.weights / ratio.value, given.of_weights / ratio.value**2
-    part, values = _blended(scaled, shares, of_scaled, of_shares, ratio.deviation)
+    part, values = _blended(scaled, shares, of_scaled, of_shares, ratio.deviation, near)
     # A person who gives d records 1/sqrt(d) each adds p to the variance of their weights.
     spread = (part / ratio.value + (1 - part) * np.sqrt(spread_of_shares)) ** 2
     noise = part**2 * of_scaled + (1 - part) ** 2 * of_shares
@@ -146,12 +155,13 @@ def _blended(
     of_scaled: float | FloatArray,
     of_shares: float | FloatArray,
     deviation: float | FloatArray,
+    near: FloatArray | None,
 ) -> tuple[FloatArray, FloatArray]:
     """Return the part of the weights in the blend with the least noise, and the blend."""
     values = shares
     part = np.full_like(shares, 0.5)
     for _ in range(_ROUNDS):
-        differing = of_scaled + (deviation * np.maximum(values, 0)) ** 2
+        differing = of_scaled + (deviation * np.maximum(values if near is None else near, 0)) ** 2
         part = of_shares / (of_shares + differing)
         values = part * scaled + (1 - part) * shares
     return part, values

@@ -71,16 +71,20 @@ class SeasonEvidence:
         before = prior_moments(draws) if with_clients else []
         common = learn_common(draws, weeks)
         n_records = draws.now.known.n_records
+        same, least = np.zeros(n_records), _least(before, draws)
         # A record whose ratio is its own has it in all weeks, which looks like no step at all.
-        alike = [*before, *optin_moments(weeks, common, np.zeros(n_records))]
+        alike = [*before, *optin_moments(weeks, common, same, same)]
         reported = client_moments(params, draws, clients)
-        centres = _centres(alike, n_records, LEAST_HOLDERS / draws.now.n_people)
-        grid = Grid.around(alike, centres, LEAST_HOLDERS / draws.now.n_people)
+        centres = _centres(alike, least)
+        # Then weights alone do not say where it is, however exactly they say it.
+        own = optin_moments(weeks, common, same + common.ratio.deviation, centres)
+        grid = Grid.around([*alike, *own], centres, least)
         exponents = np.where(common.is_first, common.exponent, 1.0)[:, None]
         start = start_of(grid, lambda p: -exponents * np.log(p))
         likely = learn_steps(grid, start, weigh(_in_order(alike, reported), grid, centres))
         memory = memory_of(alike, centres, _usual_step(likely))
-        differing = optin_moments(weeks, common, common.ratio.deviation * np.sqrt(memory))
+        deviations = common.ratio.deviation * np.sqrt(memory)
+        differing = optin_moments(weeks, common, deviations, centres)
         moments = weigh(_in_order(before, differing, reported), grid, centres)
         shaken = find_upheavals(grid, start, moments, STEPS[likely.argmax()])
         records = summarised(follow(grid, start, moments, likely, shaken), grid.points)
@@ -163,11 +167,22 @@ def _in_order(*moments: Sequence[Moment]) -> list[Moment]:
     return sorted((one for some in moments for one in some), key=lambda moment: moment.time)
 
 
-def _centres(moments: Sequence[Moment], n_records: int, least: float) -> FloatArray:
+def _least(before: Sequence[Moment], draws: SeasonMeasured) -> FloatArray:
+    """Return the least probability of each record that is looked at.
+
+    Who found it a season ago may have been many more people than are here now.
+    """
+    least = np.full(draws.now.known.n_records, LEAST_HOLDERS / draws.now.n_people)
+    for moment in before:
+        least[moment.records] = np.minimum(least[moment.records], moment.source.values / 4)
+    return least
+
+
+def _centres(moments: Sequence[Moment], least: FloatArray) -> FloatArray:
     """Return the mean of all moments, weighed by their noise."""
-    centres = np.full(n_records, least)
+    centres = least
     for _ in range(_ROUNDS):
-        sums, precisions = np.zeros(n_records), np.full(n_records, 1e-300)
+        sums, precisions = np.zeros(len(least)), np.full(len(least), 1e-300)
         for moment in moments:
             at: IntArray = moment.records
             precision = 1 / moment.source.variance_at(centres[at])

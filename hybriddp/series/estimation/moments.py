@@ -104,21 +104,27 @@ def _means_of_weeks(draws: SeasonMeasured, weeks: Sequence[ReadWeek]) -> tuple[G
 
 
 def optin_moments(
-    weeks: Sequence[ReadWeek], common: Common, deviations: FloatArray
+    weeks: Sequence[ReadWeek], common: Common, deviations: FloatArray, centres: FloatArray
 ) -> list[Moment]:
     """Return what everybody who opted in said of records, week by week.
 
-    `deviations` is how far each record's ratio may be from the common one, as noise of a week.
+    `deviations` is how far each record's ratio may be from the common one, as noise of a week, and
+    `centres` is about where the records are, whatever a week says of them.
 
     Privacy claim: none; post-processing of SeasonWeeks.
     """
-    return [moment for week in weeks for moment in _moments_of(week, common, deviations)]
+    return [moment for week in weeks for moment in _moments_of(week, common, deviations, centres)]
 
 
-def _moments_of(week: ReadWeek, common: Common, deviations: FloatArray) -> list[Moment]:
+def _moments_of(
+    week: ReadWeek, common: Common, deviations: FloatArray, centres: FloatArray
+) -> list[Moment]:
     n_people, time = week.week.n_people, float(week.week.week)
     given, has_weight = week.given()
-    own = np.where(week.places >= 0, deviations[week.places], 0)
+    own, near = (
+        np.where(week.places >= 0, of_records[week.places], 0)
+        for of_records in (deviations, centres * n_people)
+    )
     found = []
     for mean in week.means:
         if mean.age > 0:
@@ -132,7 +138,7 @@ def _moments_of(week: ReadWeek, common: Common, deviations: FloatArray) -> list[
             new = np.flatnonzero(week.week.is_new)
             of_mean = _moment(week, new, time - mean.age, mean.first, source)
             found.append(replace(of_mean, is_before=True))
-    both = records_of(given, Ratio(common.ratio.value, own), common.spread, n_people)
+    both = records_of(given, Ratio(common.ratio.value, own), common.spread, n_people, near)
     shares = CentralCounts(given.shares / n_people, n_people, given.of_shares, common.spread)
     for rows, source in ((has_weight, both), (~has_weight, shares)):
         numbers = np.flatnonzero(rows)
@@ -165,7 +171,8 @@ def prior_moments(draws: SeasonMeasured) -> list[Moment]:
     at = np.flatnonzero(np.isfinite(prior.values))
     p, n_people = prior.values[at], draws.now.n_people
     spread = n_people * prior.variances[at] / (p * np.maximum(1 - p, 1e-3))
-    return [Moment(at, 1.0 - prior.weeks, 0, CentralCounts(p, n_people, 0.0, spread))]
+    source = CentralCounts(p, n_people, 0.0, spread)
+    return [Moment(at, 1.0 - prior.weeks, 0, source, is_list=True)]
 
 
 def client_moments(
@@ -191,17 +198,22 @@ def memory_of(moments: Sequence[Moment], centres: FloatArray, step: float) -> Fl
 
     An error that is a record's own in all weeks does not average out. Counted as noise of every
     week it must be so many times larger to weigh as much as it does: 1 over the sum of squares of
-    what each moment counts, by a Kalman filter of relative errors.
+    what each moment counts, by a Kalman filter of relative errors. The list before the season has
+    the same error already, as large as a list has it; so if that counts b, the weeks need only add
+    what is missing to 1: 1 - b^2.
 
     Privacy claim: none; post-processing of what weeks published.
     """
-    variance, squares = np.full(len(centres), np.inf), np.ones(len(centres))
-    times = np.full(len(centres), np.nan)
+    variance, times = np.full(len(centres), np.inf), np.full(len(centres), np.nan)
+    squares, of_list = np.zeros(len(centres)), np.zeros(len(centres))
     for moment in moments:
         at, own = moment.records, centres[moment.records]
         before = variance[at] + np.nan_to_num(moment.time - times[at]) * step**2
         noise = moment.source.variance_at(own) / own**2
         gain = 1 / (1 + noise / before)  # 1 where nothing was known
-        squares[at] = (1 - gain) ** 2 * squares[at] + gain**2
+        of_weeks = 0 if moment.is_list else gain
+        squares[at] = (1 - gain) ** 2 * squares[at] + of_weeks**2
+        of_list[at] = (1 - gain) * of_list[at] + gain - of_weeks
         variance[at], times[at] = gain * noise, moment.time
-    return 1 / squares
+    memory = np.ones(len(centres))
+    return np.divide(1 - of_list**2, squares, where=squares > 0, out=memory)

@@ -40,6 +40,7 @@ class Moment:
     first: int  # the first week that it is of; of a mean of weeks, long before its time
     source: Source
     is_before: bool = False  # a record was named: the mean of weeks before that
+    is_list: bool = False  # what the last list before the season said
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +50,10 @@ class Grid:
     logs: FloatArray
 
     @classmethod
-    def around(cls, moments: Sequence[Moment], centres: FloatArray, least: float) -> "Grid":
+    def around(cls, moments: Sequence[Moment], centres: FloatArray, least: FloatArray) -> "Grid":
         """Return grids that hold what any moment says of its records, with its noise.
+
+        `least` is the least probability of each record that is looked at.
 
         Privacy claim: none; post-processing of what weeks published.
         """
@@ -58,7 +61,7 @@ class Grid:
         for moment in moments:
             at, values = moment.records, moment.source.values
             drift = np.exp(min(_DRIFT * np.sqrt(max(1 - moment.time, 0)), _MOST_DRIFT))
-            for end in (centres[at], np.clip(values, least, 1)):  # noise may grow with p
+            for end in (centres[at], np.clip(values, least[at], 1)):  # noise may grow with p
                 margin = _REACH * np.sqrt(moment.source.variance_at(end))
                 low[at] = np.minimum(low[at], (values - margin) / drift)
                 high[at] = np.maximum(high[at], (values + margin) * drift)
