@@ -14,10 +14,10 @@ import numpy as np
 from hybriddp.arrays import FloatArray, IntArray
 from hybriddp.blender.evidence.sources import CentralCounts
 
-# Records whose weight is so many standard deviations of all noise teach how far ratios differ.
-_CLEAR = 8.0
-# What is expected of that before a list has taught it, and how many records it weighs as much as.
-_USUAL_DEVIATION, _PSEUDO_RECORDS = 0.1, 4.0
+# How far records may differ from the common ratio. Before a list has taught it, half of all lists
+# are expected below the usual one (half a Cauchy law).
+_USUAL_DEVIATION = 0.1
+_DEVIATIONS = np.append(0.0, np.geomspace(0.005, 2.0, 60))
 # Of one person's share of a record, as a part of p(1-p): at least that of fifty different searches.
 _LEAST_SPREAD = 0.02
 # Rounds of weighing weights and shares by what they say themselves; more change nothing.
@@ -89,15 +89,22 @@ def ratio_of(given: Given) -> Ratio:
         np.broadcast_to(variance, weights.shape) for variance in (given.of_weights, given.of_shares)
     )
     heavy = weights >= np.median(weights)
-    exact = (of_shares.min() / of_shares)[heavy]  # all 1 in a single release
-    error = float(np.sqrt((exact**2 * of_shares[heavy]).sum()))
-    value = float((exact * weights[heavy]).sum() / max((exact * shares[heavy]).sum(), error))
-    scaled, of_scaled = weights / value, of_weights / value**2
-    is_clear = scaled > _CLEAR * np.sqrt(of_scaled + of_shares)
-    squares = ((shares - scaled) ** 2 - of_scaled - of_shares)[is_clear]
-    excess = max(float((squares / scaled[is_clear] ** 2).sum()), 0.0)
-    expected = _PSEUDO_RECORDS * _USUAL_DEVIATION**2
-    return Ratio(value, float(np.sqrt((excess + expected) / (is_clear.sum() + _PSEUDO_RECORDS))))
+    weights, shares = weights[heavy], shares[heavy]
+    of_weights, of_shares = of_weights[heavy], of_shares[heavy]
+    exact = of_shares.min() / of_shares  # all 1 in a single release
+    error = float(np.sqrt((exact**2 * of_shares).sum()))
+    value = float((exact * weights).sum() / max((exact * shares).sum(), error))
+    scaled = weights / value
+    return Ratio(value, _deviation_of(shares - scaled, of_weights / value**2 + of_shares, scaled))
+
+
+def _deviation_of(errors: FloatArray, noise: FloatArray, values: FloatArray) -> float:
+    """Return the root of the mean square of likely deviations, given errors with some noise."""
+    variances = noise[:, None] + (_DEVIATIONS * values[:, None]) ** 2
+    log_likelihood = -0.5 * (errors[:, None] ** 2 / variances + np.log(variances)).sum(axis=0)
+    prior = np.gradient(_DEVIATIONS) / (1 + (_DEVIATIONS / _USUAL_DEVIATION) ** 2)
+    weights = prior * np.exp(log_likelihood - log_likelihood.max())
+    return float(np.sqrt((weights * _DEVIATIONS**2).sum() / weights.sum()))
 
 
 def records_of(
