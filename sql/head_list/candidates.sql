@@ -5,6 +5,7 @@ with sided as (
         person,
         account,
         epoch_hash,
+        first_pick,
         case
             when $optin_by_hash then substr(person_hash, 1, 16) < $optin_below
             else is_optin or $everybody_opts_in
@@ -23,6 +24,6 @@ select
         when substr(epoch_hash, 1, 16) < $headlist_below then 'S'
         else 'T'
     end as cohort,
-    cast('0x' || substr(epoch_hash, 17, 12) as bigint) as first_pick
+    first_pick
 from sided
 where is_optin or not $optin_only

@@ -3,19 +3,24 @@
 -- different rows of a client. All are picked among their own usable rows from a keyed start.
 -- A person's own rows alone decide, so nobody else's data changes the choice.
 with usable as (
-    select person, list_sort(list(rowid)) as row_ids
+    select person, list_sort(list(rowid)) as row_ids, count(*) as n_rows
     from stg_log
     where reason is null and url is not null
     group by person
 ),
 
-counted as (
+wanted as (
     select
         candidates.account,
         candidates.cohort = 'C' as is_client,
         candidates.first_pick,
         usable.row_ids,
-        len(usable.row_ids) as n_rows
+        usable.n_rows,
+        unnest(range(if(
+            candidates.cohort = 'C',
+            least(usable.n_rows, $max_records_client),
+            $max_records_optin
+        ))) as unit
     from candidates
     inner join usable on usable.person = candidates.person
 ),
@@ -25,19 +30,13 @@ counted as (
 picked as (
     select
         account,
-        unnest(list_transform(
-            range(if(is_client, least(n_rows, $max_records_client), $max_records_optin)),
-            lambda j: {
-                'unit': j,
-                'row_id': row_ids[1 + (first_pick + if(
-                    is_client,
-                    j,
-                    ((j + first_pick // n_rows) % $max_records_optin) * n_rows
-                    // $max_records_optin
-                )) % n_rows]
-            }
-        ), recursive := true)
-    from counted
+        unit,
+        list_extract(row_ids, 1 + (first_pick + if(
+            is_client,
+            unit,
+            ((unit + first_pick // n_rows) % $max_records_optin) * n_rows // $max_records_optin
+        )) % n_rows) as row_id
+    from wanted
 )
 
 select picked.account, picked.unit, stg_log.query, stg_log.url

@@ -3,7 +3,7 @@ select
     accounts.person,
     accounts.account,
     kinds.kind as cohort,
-    cast('0x' || substr(accounts.epoch_hash, 17, 12) as bigint) as first_pick
+    accounts.first_pick
 from accounts
 cross join kinds
 where

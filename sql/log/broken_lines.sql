@@ -36,8 +36,8 @@ unquoted as (
 )
 
 select
-    file_id,
-    line,
+    cast(file_id as bigint) as file_id,
+    cast(line as bigint) as line,
     reason,
     case
         when strlen(trim(person, ' ')) > $max_id_bytes then null

@@ -3,17 +3,13 @@
 with named as (
     select person, optin, 1 as n_rows from stg_log
     union all
-    select person, null, 0 from broken_lines
+    select person, cast(null as boolean) as optin, 0 as n_rows from broken_lines
 )
 
 select
     person,
     -- Opted in only if every row that says something says so.
-    coalesce(
-        bool_and(lower(trim(optin)) in ('1', 'true', 't', 'yes', 'y'))
-            filter (trim(optin) <> ''),
-        false
-    ) as is_optin,
+    coalesce(bool_and(optin), false) as is_optin,
     sum(n_rows) as n_rows
 from named
 where coalesce(person, '') <> ''

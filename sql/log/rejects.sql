@@ -6,6 +6,6 @@ from broken_lines
 
 union all
 
-select cast(null as ubigint), cast(null as ubigint), rowid, reason
+select cast(null as bigint) as file_id, cast(null as bigint) as line, rowid as row_id, reason
 from stg_log
 where reason <> 'outside the epoch'

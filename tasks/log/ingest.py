@@ -24,7 +24,7 @@ from tasks.store.home import write_whole
 # A longer query or url is nobody's popular one, and would not be published anyway.
 MAX_TEXT_BYTES = 2_000
 _BROKEN = pa.schema(
-    {"file_id": pa.uint64(), "line": pa.uint64(), "reason": pa.string(), "person": pa.string()}
+    {"file_id": pa.int64(), "line": pa.int64(), "reason": pa.string(), "person": pa.string()}
 )
 
 
@@ -118,9 +118,10 @@ def load_members(engine: DuckDBEngine, run: LogRun, ids: Mapping[str, Any]) -> N
                 "Correct the line.",
             )
     engine.step("log/long_roster_ids")
-    for found in engine.fetch("long_roster_ids").to_pylist():
+    place = engine.fetch("long_roster_ids")["n_rows"][0].as_py()
+    if place:
         raise BadInput(
-            f"{run.request.roster}, row {found['n_rows']}: the person's id is longer than "
+            f"{run.request.roster}, row {place}: the person's id is longer than "
             f"{MAX_ID_BYTES:,} bytes, so somebody is missing. Correct the row."
         )
     engine.step("log/roster_members", into="members")

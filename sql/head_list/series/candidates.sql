@@ -7,7 +7,7 @@ with sided as (
         person,
         account,
         person_hash,
-        epoch_hash,
+        first_pick,
         case
             when $optin_by_hash then substr(person_hash, 1, 16) < $optin_below
             else is_optin or $everybody_opts_in
@@ -24,23 +24,23 @@ reported as (
 ),
 
 members as (
-    select person, account, epoch_hash
+    select person, account, first_pick
     from sided
     where is_optin and account not in (select account from reported)
     union all
-    select cast(null as varchar) as person, joined.account, '' as epoch_hash
+    select cast(null as varchar) as person, joined.account, 0 as first_pick
     from joined
     where $stay_unseen and joined.account not in (select account from sided)
 ),
 
 serving as (
-    select person, account, epoch_hash, 'S' as cohort from members
+    select person, account, first_pick, 'S' as cohort from members
     union all
-    select person, account, epoch_hash, 'J' as cohort
+    select person, account, first_pick, 'J' as cohort
     from members
     where account not in (select account from joined)
     union all
-    select person, account, epoch_hash, 'C' as cohort
+    select person, account, first_pick, 'C' as cohort
     from sided
     where
         not is_optin
@@ -50,9 +50,5 @@ serving as (
         and substr(person_hash, 17, 16) < $slot_below
 )
 
-select
-    person,
-    account,
-    cohort,
-    coalesce(try_cast('0x' || substr(epoch_hash, 17, 12) as bigint), 0) as first_pick
+select person, account, cohort, first_pick
 from serving
