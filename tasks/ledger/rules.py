@@ -101,10 +101,15 @@ class Attempt:
         return None if row is None else row.said(Reserved)
 
     @property
-    def burnt_draws(self) -> list[str]:
-        """Draws that started and never finished: spent, with nothing to show for it."""
+    def unfinished_draws(self) -> list[str]:
+        """Draws that started and have not finished, in their order."""
         started = [e.draw for e in self.entries if e.kind is Kind.DRAW_STARTED]
         return [draw for draw in started if not self.has(Kind.DRAWN, draw)]
+
+    @property
+    def burnt_draws(self) -> list[str]:
+        """Those of them that are spent, with nothing to show for it."""
+        return self.unfinished_draws
 
 
 _CLOSED = (Kind.VOIDED, Kind.PUBLISHED, Kind.WITHHELD, Kind.WITHDRAWN)
@@ -151,7 +156,7 @@ RULES: Mapping[Kind, tuple[str, Callable[[Attempt, str], bool]]] = {
     ),
     Kind.DRAWN: (
         "an open reservation of a draw that has started and not finished",
-        lambda a, draw: draw in a.burnt_draws and not _is_closed(a),
+        lambda a, draw: draw in a.unfinished_draws and not _is_closed(a),
     ),
     Kind.PUBLISHED: (
         "an open reservation with every draw drawn",
@@ -161,7 +166,7 @@ RULES: Mapping[Kind, tuple[str, Callable[[Attempt, str], bool]]] = {
         "an open reservation of which what finds the list is drawn and nothing else has started",
         lambda a, _: (
             _n_started(a) == _n_finding(a)
-            and not a.burnt_draws
+            and not a.unfinished_draws
             and not a.has(Kind.LISTED)
             and not _is_closed(a)
         ),

@@ -78,12 +78,17 @@ def draw_together(
         write_whole(measurement_path(run, group), data)
     last = list(files)[-1]
     for group, data in files.items():
-        name, digest = measurement_path(run, group).name, hashlib.sha256(data).hexdigest()
-        stored = Drawn(file=name, sha256=digest)
-        if carried is not None and group == last:
-            stored = Drawn(file=name, sha256=digest, state=carried)
-        run.ledger.append(Kind.DRAWN, run.release_id, run.attempt, stored, draw=group)
+        _record(run, group, data, carried if group == last else None)
     return {group: load_measurement(run, group) for group in events}
+
+
+def _record(run: Release, group: str, data: bytes, carried: str | None = None) -> None:
+    """Let the ledger say that a measurement is there, and which one it is."""
+    name, digest = measurement_path(run, group).name, hashlib.sha256(data).hexdigest()
+    stored = Drawn(file=name, sha256=digest)
+    if carried is not None:
+        stored = Drawn(file=name, sha256=digest, state=carried)
+    run.ledger.append(Kind.DRAWN, run.release_id, run.attempt, stored, draw=group)
 
 
 def _start(run: Release, group: str, event: Event) -> None:
