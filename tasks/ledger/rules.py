@@ -4,6 +4,8 @@ Draws go RESERVED -> DRAW_STARTED -> DRAWN. With real devices LISTED follows the
 of the texts it named are left out. A release ends PUBLISHED or WITHHELD, and a published
 one may be REVISED (other post-processing of the same draws) and WITHDRAWN later. It can be VOIDED
 only before its first draw has started: what was started is spent, whether or not it was finished.
+Reports of devices were drawn before they came, so their "draw" only seals them: one that was
+started and not finished is spent by nobody, and gone on with under the same start.
 
 Other rows are about people or everybody instead of a release: OPTED_OUT, OPTED_IN and ERASED name
 an account, POLICY sets the caps, FOUNDED says once with which keys the ledger is written, JUDGED
@@ -109,7 +111,16 @@ class Attempt:
     @property
     def burnt_draws(self) -> list[str]:
         """Those of them that are spent, with nothing to show for it."""
-        return self.unfinished_draws
+        return [draw for draw in self.unfinished_draws if not self._is_sealing(draw)]
+
+    @property
+    def unfinished_sealings(self) -> list[str]:
+        """Those of them that may be done again: devices had drawn their reports (docs/adr/0003)."""
+        return [draw for draw in self.unfinished_draws if self._is_sealing(draw)]
+
+    def _is_sealing(self, draw: str) -> bool:
+        terms = None if self.reserved is None else self.reserved.groups.get(draw)
+        return terms is not None and terms.are_devices
 
 
 _CLOSED = (Kind.VOIDED, Kind.PUBLISHED, Kind.WITHHELD, Kind.WITHDRAWN)
