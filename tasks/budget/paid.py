@@ -51,6 +51,11 @@ def _what_to_do(release: "Release", state: Attempt) -> str:
     if state.burnt_draws:
         assert state.reserved is not None
         return f"A draw was begun and not finished: {after_a_burn(state.reserved)}."
+    if state.unfinished_sealings:
+        return (
+            "Sealing the reports of devices was begun and not finished: run it again with "
+            "--reports (reports) when the cause is mended; that is free."
+        )
     if any(entry.kind is Kind.DRAW_STARTED for entry in state.entries):
         return "Run it again when the cause is mended: what was drawn is kept, and that is free."
     return (

@@ -49,7 +49,7 @@ def may_start(release: Release, group: str) -> Recheck | None:
     None: nobody is charged here. Devices keep their own accounts.
     """
     reserved = release.state.find(Kind.RESERVED)
-    if reserved is None or reserved.said(Reserved).groups[group].members is None:
+    if reserved is None or reserved.said(Reserved).groups[group].are_devices:
         return None
     entries, moment = release.ledger.entries(*_KINDS), release.ledger.moment()
     behind = [entry for entry in entries if entry.seq > reserved.seq]

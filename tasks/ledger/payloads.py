@@ -65,6 +65,11 @@ class Terms(Payload):
     rho_pico: Units = 0  # before there were Gaussian draws that add up, nobody paid any
 
     @property
+    def are_devices(self) -> bool:
+        """Whether they are devices: they draw by themselves, and nobody is charged here."""
+        return self.members is None
+
+    @property
     def n_people(self) -> int:
         """How many people the ledger has charged; it is public."""
         if self.members is None:

@@ -4,6 +4,8 @@ Draws go RESERVED -> DRAW_STARTED -> DRAWN. With real devices LISTED follows the
 of the texts it named are left out. A release ends PUBLISHED or WITHHELD, and a published
 one may be REVISED (other post-processing of the same draws) and WITHDRAWN later. It can be VOIDED
 only before its first draw has started: what was started is spent, whether or not it was finished.
+Reports of devices were drawn before they came, so their "draw" only seals them: one that was
+started and not finished is spent by nobody, and gone on with under the same start.
 
 Other rows are about people or everybody instead of a release: OPTED_OUT, OPTED_IN and ERASED name
 an account, POLICY sets the caps, FOUNDED says once with which keys the ledger is written, JUDGED
@@ -101,10 +103,24 @@ class Attempt:
         return None if row is None else row.said(Reserved)
 
     @property
-    def burnt_draws(self) -> list[str]:
-        """Draws that started and never finished: spent, with nothing to show for it."""
+    def unfinished_draws(self) -> list[str]:
+        """Draws that started and have not finished, in their order."""
         started = [e.draw for e in self.entries if e.kind is Kind.DRAW_STARTED]
         return [draw for draw in started if not self.has(Kind.DRAWN, draw)]
+
+    @property
+    def burnt_draws(self) -> list[str]:
+        """Those of them that are spent, with nothing to show for it."""
+        return [draw for draw in self.unfinished_draws if not self._is_sealing(draw)]
+
+    @property
+    def unfinished_sealings(self) -> list[str]:
+        """Those of them that may be done again: devices had drawn their reports (docs/adr/0003)."""
+        return [draw for draw in self.unfinished_draws if self._is_sealing(draw)]
+
+    def _is_sealing(self, draw: str) -> bool:
+        terms = None if self.reserved is None else self.reserved.groups.get(draw)
+        return terms is not None and terms.are_devices
 
 
 _CLOSED = (Kind.VOIDED, Kind.PUBLISHED, Kind.WITHHELD, Kind.WITHDRAWN)
@@ -151,7 +167,7 @@ RULES: Mapping[Kind, tuple[str, Callable[[Attempt, str], bool]]] = {
     ),
     Kind.DRAWN: (
         "an open reservation of a draw that has started and not finished",
-        lambda a, draw: draw in a.burnt_draws and not _is_closed(a),
+        lambda a, draw: draw in a.unfinished_draws and not _is_closed(a),
     ),
     Kind.PUBLISHED: (
         "an open reservation with every draw drawn",
@@ -161,7 +177,7 @@ RULES: Mapping[Kind, tuple[str, Callable[[Attempt, str], bool]]] = {
         "an open reservation of which what finds the list is drawn and nothing else has started",
         lambda a, _: (
             _n_started(a) == _n_finding(a)
-            and not a.burnt_draws
+            and not a.unfinished_draws
             and not a.has(Kind.LISTED)
             and not _is_closed(a)
         ),

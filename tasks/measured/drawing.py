@@ -4,11 +4,15 @@ The order is the promise: the ledger says that a draw starts, then a witness bes
 says so too, then the noise is drawn, then the measurement is durable, then the ledger says that it
 is there. Whatever dies in between, nothing
 is drawn twice for one charge.
+
+Devices have drawn by themselves; what happens once to their reports is that they are sealed, in the
+same order.
 """
 
 import hashlib
 import secrets
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TypeVar
 
 import pyarrow as pa
@@ -25,7 +29,9 @@ from tasks.ledger.witnesses import verified_head, write_witness
 from tasks.measured.stored import load_measurement, measurement_path
 from tasks.release.refusals import BudgetRefused
 from tasks.release.run import Release
-from tasks.store.home import write_whole
+from tasks.store.home import remove_unfinished, sync_directory, write_whole
+from tasks.store.reading import Unreadable
+from tasks.store.tables import parse_parquet
 
 T = TypeVar("T")
 
@@ -78,12 +84,56 @@ def draw_together(
         write_whole(measurement_path(run, group), data)
     last = list(files)[-1]
     for group, data in files.items():
-        name, digest = measurement_path(run, group).name, hashlib.sha256(data).hexdigest()
-        stored = Drawn(file=name, sha256=digest)
-        if carried is not None and group == last:
-            stored = Drawn(file=name, sha256=digest, state=carried)
-        run.ledger.append(Kind.DRAWN, run.release_id, run.attempt, stored, draw=group)
+        _record(run, group, data, carried if group == last else None)
     return {group: load_measurement(run, group) for group in events}
+
+
+def seal_once(run: Release, group: str, event: Event, reports: Callable[[], pa.Table]) -> pa.Table:
+    """Return the sealed reports of a group of devices; seal them if the ledger has none.
+
+    The devices drew them and have paid, so a sealing that a run began and did not finish is gone
+    on with, for nothing. If its file was durable, that file is recorded, whatever reports are there
+    now: of one list, no two sets of counts leave this program (docs/adr/0003).
+
+    Args:
+        reports: Reads the reports. It runs before the sealing starts, so that it may fail for free.
+    """
+    with run.home.locked("sealing"):  # who comes second finds what the first one left
+        if not run.state.has(Kind.DRAWN, group):
+            _seal(run, group, event, reports)
+    return load_measurement(run, group)
+
+
+def _seal(run: Release, group: str, event: Event, reports: Callable[[], pa.Table]) -> None:
+    verified_head(run.home)
+    _require_unburnt(run, group)
+    _require_reserved(run, group, event)
+    path, begun = measurement_path(run, group), run.state.find(Kind.DRAW_STARTED, group)
+    if begun is None:
+        _require_undrawn(run, group)
+    remove_unfinished(path.parent, path.name)
+    sealed = None if path.exists() else _to_bytes(reports())
+    _require_same_people(run)
+    if begun is None:
+        _start(run, group, event)
+    else:
+        write_witness(run.folder, begun)
+    _require_same_people(run)
+    if sealed is not None:
+        write_whole(path, sealed, keep_existing=True)
+    sync_directory(path.parent)
+    data = path.read_bytes()
+    _require_whole(run, path, data)
+    _record(run, group, data)
+
+
+def _record(run: Release, group: str, data: bytes, carried: str | None = None) -> None:
+    """Let the ledger say that a measurement is there, and which one it is."""
+    name, digest = measurement_path(run, group).name, hashlib.sha256(data).hexdigest()
+    stored = Drawn(file=name, sha256=digest)
+    if carried is not None:
+        stored = Drawn(file=name, sha256=digest, state=carried)
+    run.ledger.append(Kind.DRAWN, run.release_id, run.attempt, stored, draw=group)
 
 
 def _start(run: Release, group: str, event: Event) -> None:
@@ -143,6 +193,17 @@ def _require_undrawn(run: Release, group: str) -> None:
             f"{path} was drawn, and the ledger does not know it: it was restored from a backup "
             "that has forgotten spending. Restore a newer one."
         )
+
+
+def _require_whole(run: Release, path: Path, data: bytes) -> None:
+    """Refuse to record what a run left that died, if it cannot be read any more."""
+    try:
+        parse_parquet(data, path.name)
+    except Unreadable:
+        raise LedgerCorrupt(
+            f"{path} was sealed by a run that died, and was damaged since: restore it from a "
+            f"backup, or take the collection back with `hybriddp withdraw {run.release_id}`."
+        ) from None
 
 
 def _to_bytes(table: pa.Table) -> bytes:

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.ledger.ledger import GENESIS, Head, IllegalStep, Ledger, LedgerCorrupt, LedgerMoved
-from tasks.ledger.payloads import DrawStarted, Nothing, Withdrawn
+from tasks.ledger.payloads import Drawn, DrawStarted, Nothing, Withdrawn
 from tasks.ledger.rules import NOTES, ONCE, RULES, Attempt, Entry, Kind
 from tests.patience import PATIENCE
-from tests.rows import DRAWN, PUBLISHED, STARTED, reserved
+from tests.rows import DRAWN, PUBLISHED, STARTED, TERMS, reserved
 
 GROUPS = reserved()
 
@@ -98,6 +98,26 @@ def test_burnt_draw_is_seen_and_cannot_be_started_again(ledger):
         ledger.append(Kind.DRAW_STARTED, "r1", 1, DrawStarted(event={}, token="another"), draw="S")
     with pytest.raises(IllegalStep, match="no draw has started"):
         ledger.append(Kind.VOIDED, "r1", 1, Nothing())
+
+
+def test_only_what_devices_drew_is_not_burnt_and_it_keeps_its_one_start(ledger):
+    devices = TERMS.model_copy(update={"members": None})
+    groups = {"S": TERMS, "T": TERMS, "C": devices}
+    ledger.append(Kind.RESERVED, "r1", 1, reserved().model_copy(update={"groups": groups}))
+    for draw in groups:
+        ledger.append(Kind.DRAW_STARTED, "r1", 1, STARTED, draw=draw)
+    begun = ledger.attempt("r1", 1)
+    assert begun.unfinished_draws == ["S", "T", "C"]
+    assert (begun.burnt_draws, begun.unfinished_sealings) == (["S", "T"], ["C"])
+    with pytest.raises(IllegalStep):
+        ledger.append(Kind.DRAW_STARTED, "r1", 1, DrawStarted(event={}, token="another"), draw="C")
+    for kind, said in ((Kind.VOIDED, Nothing()), (Kind.PUBLISHED, PUBLISHED)):
+        with pytest.raises(IllegalStep):
+            ledger.append(kind, "r1", 1, said)
+    ledger.append(Kind.DRAWN, "r1", 1, DRAWN, draw="C")
+    with pytest.raises(IllegalStep, match="with other contents"):
+        ledger.append(Kind.DRAWN, "r1", 1, Drawn(file="", sha256="other"), draw="C")
+    assert ledger.attempt("r1", 1).unfinished_sealings == []
 
 
 def test_draw_that_was_not_reserved_is_refused(ledger):

@@ -18,7 +18,7 @@ from hybriddp.device.curator import Loss
 from hybriddp.device.package import canonical_json, read_package
 from hybriddp.device.season import WeekOfSeason
 from hybriddp.params import Budget
-from tasks.ledger.ledger import LedgerCorrupt
+from tasks.ledger.ledger import Ledger, LedgerCorrupt
 from tasks.ledger.rules import Kind
 from tasks.log.raw.files import BadInput
 from tasks.products.head_list import CLIENTS, HEADLIST, JOINING, artifacts
@@ -303,18 +303,49 @@ def made_up_for(run: HeadListRun, root: Path) -> Path:
     return sent(root, run.place.week, [b"{}\n"])
 
 
-def test_a_package_goes_after_its_reports_were_lost(home, root, first, monkeypatch):
-    """A run that dies while it seals reports has burnt its week: nobody is to spend more on it."""
-    reports = made_up(first, root)
+def die_while_sealing(run: HeadListRun, root: Path, monkeypatch) -> Path:
+    """Seal reports in a run that ends before their file is there; return the reports."""
+    reports = made_up(run, root)
     with monkeypatch.context() as patch:
-        patch.setattr("tasks.measured.drawing._to_bytes", lambda _: 1 / 0)
+        patch.setattr("tasks.measured.drawing.write_whole", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            ask(home, root, 1, reports=reports)
-    assert first.state.burnt_draws == [CLIENTS]
+            ask(run.home, root, run.place.week, reports=reports)
+    assert (run.state.burnt_draws, run.state.unfinished_sealings) == ([], [CLIENTS])
+    return reports
+
+
+def test_a_week_whose_sealing_died_is_sealed_and_later_weeks_look_at_it(
+    home, root, first, monkeypatch
+):
+    """Also when the next week was reserved meanwhile, as with any week that still collects."""
+    reports = die_while_sealing(first, root, monkeypatch)
+    assert ask(home, root, 1).is_collecting
+    package_of(first)
+    asked_meanwhile = ask(home, root, 2)
+    assert asked_meanwhile.place.unseen == [1]
+    lines = answers(first, root)
+    reports.write_bytes(reports.read_bytes() + b"".join(lines.values()))
+    charged = [row for row in Ledger(home.ledger).entries() if row.kind is Kind.RESERVED]
+    published = ask(home, root, 1, reports=reports)
+    assert [row for row in Ledger(home.ledger).entries() if row.kind is Kind.RESERVED] == charged
+    assert published.attempt == 1
+    manifest = json.loads((published_folder(published) / "manifest.json").read_bytes())
+    assert manifest["guarantees"][CLIENTS]["people"] == 20 + len(lines) > 20
+    verify_publication(home, published_folder(published), key_of(home))
+    ask(home, root, 2, reports=made_up(asked_meanwhile, root))
+    third = ask(home, root, 3).place
+    assert ([week.week for week in third.earlier], third.unseen) == ([1, 2], [])
+
+
+def test_a_package_goes_after_its_reports_were_lost(home, root, first, monkeypatch):
+    """If they cannot be sealed any more, nobody is to spend more on the week."""
+    reports = die_while_sealing(first, root, monkeypatch)
     package_of(first)
     take_back(home, first.release_id, "its reports were lost")
     with pytest.raises(ValueError, match="taken down"):
         package_of(first)
+    with pytest.raises(BudgetRefused, match="was withheld"):
+        ask(home, root, 1, reports=reports)
     assert ask(home, root, 2).place.unseen == [1]
 
 

@@ -19,7 +19,7 @@ from tasks.gates.quality import judge
 from tasks.ledger.rules import Kind
 from tasks.log.ingest import write_quality
 from tasks.log.raw.files import BadInput
-from tasks.measured.drawing import draw_once
+from tasks.measured.drawing import seal_once
 from tasks.products.head_list import CLIENTS
 from tasks.products.head_list.estimation.processing import published_listing
 from tasks.products.head_list.measuring.collection import collection_id
@@ -82,9 +82,8 @@ def collect_reports(run: HeadListRun) -> bool:
         verdict.require()
         return counts
 
-    # The devices have drawn already; sealing is what happens once here.
     texts = listing if run.request.series is not None else None
-    draw_once(run, CLIENTS, mechanism.event, count, lambda counts: reports_table(counts, texts))
+    seal_once(run, CLIENTS, mechanism.event, lambda: reports_table(count(), texts))
     return True
 
 
