@@ -7,17 +7,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from flows.console.forms import filling_in
 from flows.console.terminal import Console, HomeOption, JsonOption, Table, explained, say, say_json
-from hybriddp.errors import require
 from tasks.products.product import Product
 from tasks.products.registry import product_named, product_with
-
-EngineOption = Annotated[str, typer.Option(help="Where the SQL runs: duckdb.")]
 
 
 def __getattr__(name: str) -> Callable[..., None]:
@@ -30,17 +25,15 @@ def __getattr__(name: str) -> Callable[..., None]:
 def command_of(product: Product) -> Callable[..., None]:
     """Make the command that makes releases of a product."""
 
-    @filling_in(product.request, engine=EngineOption, home=HomeOption, as_json=JsonOption)
+    @filling_in(product.request, home=HomeOption, as_json=JsonOption)
     def command(
         settings: dict[str, Any],
-        engine: str = "duckdb",
         home: Path | None = None,
         as_json: bool = False,
     ) -> None:
         # A page of help needs none of it.
         from flows.console.running import run_release_flow, say_published
 
-        require(engine == "duckdb", "engine must be duckdb", repr(engine), "it is the only one yet")
         request = product.request.model_validate(settings).at(datetime.now(UTC))
         outcome, seconds, place = run_release_flow(product, request, home, is_quiet=as_json)
         if outcome.status == "collecting":

@@ -18,8 +18,9 @@ from tasks.ledger.ledger import Head, LedgerMoved, Recheck
 from tasks.ledger.payloads import Nothing, Reserved
 from tasks.ledger.rules import Entry, Kind, full_release_id
 from tasks.ledger.witnesses import verified_head
-from tasks.log.engine import DuckDBEngine, open_warehouse
+from tasks.log.engine import DuckDBEngine
 from tasks.log.epochs import Epoch
+from tasks.log.warehouse import open_candidates
 from tasks.release.refusals import BudgetRefused
 from tasks.release.run import LogRun, require_free_epoch
 from tasks.store.home import Home, sync_directory
@@ -40,7 +41,7 @@ def reserve(run: LogRun) -> None:
     """
     while not run.state.has(Kind.RESERVED):
         head = verified_head(run.home)
-        with open_warehouse(run.home.warehouse(run.release_id)) as engine:
+        with open_candidates(run) as engine:
             moment = run.ledger.moment()
             payload = _decide(engine, run, head, moment)
             recheck = Recheck(head, _MATTERS, partial(_decide_again, engine, payload, moment))

@@ -19,8 +19,8 @@ from hybriddp.planning.profiles import POPULATIONS
 from tasks.gates.lists import latest_folder, read_list
 from tasks.gates.quality import GateRefused
 from tasks.ledger.rules import Kind
-from tasks.log.engine import open_warehouse
 from tasks.log.raw.files import BadInput
+from tasks.log.warehouse import open_candidates
 from tasks.release.run import SearchRun
 from tasks.verify.reading import Misfit, read_manifest
 
@@ -67,7 +67,7 @@ def expect_a_list(forecast_of: ForecastOf, run: SearchRun) -> Forecast | None:
 
 def candidate_sizes(run: SearchRun) -> dict[str, int]:
     """Return how many people would serve in each group; that is public."""
-    with open_warehouse(run.home.warehouse(run.release_id)) as engine:
+    with open_candidates(run) as engine:
         engine.step("ledger/candidate_sizes")
         rows = engine.fetch("candidate_sizes").to_pylist()
     return {row["cohort"]: int(row["n_people"]) for row in rows}

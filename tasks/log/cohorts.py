@@ -29,7 +29,8 @@ def keyed_accounts(engine: Engine, run: LogRun) -> None:
             }
         ),
     )
-    engine.step("log/accounts", context="/".join((request.product, request.epoch, request.locale)))
+    context = "/".join((request.product, request.epoch, request.locale))
+    engine.each_row("log/accounts", "members", beside=("secrets",), context=context)
 
 
 def rotation_limits(run: LogRun) -> dict[str, str]:

@@ -56,6 +56,19 @@ class Engine(Protocol):
     def step(self, file: str, *, into: str | None = None, **params: Any) -> None:
         """Run a file below `sql/` and keep its result, by default under the file's own name."""
 
+    def each_row(
+        self, file: str, of: str, *, beside: Sequence[str] = (), into: str | None = None,
+        **params: Any,
+    ) -> None:  # fmt: skip
+        """Do the same for a step that looks at each row of `of` alone, in the order of its rows.
+
+        It may see some small tables that were put `beside`. Such a step may say anything: it runs
+        in DuckDB, whatever the engine is.
+        """
+
+    def count_records(self, source: "Source") -> int:
+        """Return how many lines of text files are people's; refuse lines that make others."""
+
     def fetch(self, name: str) -> pa.Table:
         """Return a result."""
 
@@ -124,6 +137,19 @@ class DuckDBEngine:
         with silent(name):
             self._run(f"create or replace table {name} as {text}", params)
 
+    def each_row(
+        self, file: str, of: str, *, beside: Sequence[str] = (), into: str | None = None,
+        **params: Any,
+    ) -> None:  # fmt: skip
+        """Do the same for a step that looks at each row of `of` alone."""
+        self.step(file, into=into, **params)
+
+    def count_records(self, source: "Source") -> int:
+        """Return how many lines of text files are people's; refuse lines that make others."""
+        from tasks.log.raw.lines import count_records  # as in `read`
+
+        return count_records(source)
+
     def fetch(self, name: str) -> pa.Table:
         """Return a result."""
         with silent(name):
@@ -142,7 +168,7 @@ class DuckDBEngine:
         with silent(result), cursor_of(self._connection) as reading:
             source = reading.table(name).to_arrow_reader(_ROWS_PER_BATCH)
             nothing = pa.RecordBatch.from_pylist([], schema=source.schema)
-            batches = source if whole is None else _whole_groups(source, whole)
+            batches = source if whole is None else whole_groups(source, whole)
             # A rerun takes a result that it finds for whole, so it gets its name last. (Not by a
             # transaction: in DuckDB 2.0 a table that was filled in one from Arrow reads as empty.)
             partial = f"{result}_unfinished"
@@ -170,7 +196,7 @@ class DuckDBEngine:
 
 
 @contextmanager
-def open_warehouse(folder: Path) -> Iterator[DuckDBEngine]:
+def open_duckdb(folder: Path) -> Iterator[DuckDBEngine]:
     """Open the DuckDB file of a release at work; everything that it spills stays beside it."""
     require_plain_folder(folder)
     number = hold(folder)
@@ -206,7 +232,7 @@ def open_memory(spill: Path) -> Iterator[DuckDBEngine]:
         remove(folder)
 
 
-def _whole_groups(batches: Iterable[pa.RecordBatch], column: str) -> Iterator[pa.RecordBatch]:
+def whole_groups(batches: Iterable[pa.RecordBatch], column: str) -> Iterator[pa.RecordBatch]:
     """Cut batches in the order of a column anew, so that its equal values stay together."""
     held: list[pa.RecordBatch] = []
     last = None

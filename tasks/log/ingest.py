@@ -11,13 +11,14 @@ import pyarrow as pa
 
 from tasks.gates.judgements import judged_reading, record_judgement
 from tasks.gates.quality import GateRefused, Verdict, judge
-from tasks.log.engine import DuckDBEngine, open_warehouse
+from tasks.log.engine import Engine
 from tasks.log.failures import EngineFailed, OutOfSpace
 from tasks.log.folded_ids import with_folded_ids
 from tasks.log.ids import MAX_ID_BYTES, id_form_of, in_sql
 from tasks.log.raw.file_sql import DELIMITERS, FIELDS, QUOTES
 from tasks.log.raw.files import BadInput, Source
-from tasks.log.raw.lines import count_records, require_every_line
+from tasks.log.raw.lines import require_every_line
+from tasks.log.warehouse import open_warehouse
 from tasks.release.run import LogRun, SearchRun, log_source, require_unchanged, roster_source
 from tasks.store.home import write_whole
 
@@ -37,7 +38,7 @@ def ingest(run: SearchRun) -> None:
             engine.step("log/log_metrics")
 
 
-def load_searches(engine: DuckDBEngine, run: SearchRun) -> None:
+def load_searches(engine: Engine, run: SearchRun) -> None:
     """Fill the tables that the gate and the cohorts need."""
     columns = run.request.columns
     named = {
@@ -51,7 +52,7 @@ def load_searches(engine: DuckDBEngine, run: SearchRun) -> None:
 
 
 @contextmanager
-def unread_warehouse(run: LogRun) -> Iterator[DuckDBEngine | None]:
+def unread_warehouse(run: LogRun) -> Iterator[Engine | None]:
     """Open the warehouse to load a log into; None if an earlier run has done so.
 
     Whoever loads writes `log_metrics` last.
@@ -59,14 +60,14 @@ def unread_warehouse(run: LogRun) -> Iterator[DuckDBEngine | None]:
     if not run.needs_the_log:
         yield None
         return
-    with judged_reading(run), open_warehouse(run.home.warehouse(run.release_id)) as engine:
+    with judged_reading(run), open_warehouse(run) as engine:
         # A warehouse of version 0.1.0 has metrics that say nothing of epochs and spellings.
         is_read = engine.has("log_metrics") and engine.has("folded_ids")
         yield None if is_read else engine
 
 
 def load_log(
-    engine: DuckDBEngine,
+    engine: Engine,
     run: LogRun,
     columns: Mapping[str, str | Sequence[str] | None],
     staging: str,
@@ -80,12 +81,13 @@ def load_log(
     with _every_line(engine, source, "stg_log", "broken_lines"):
         with _reading(run.request.log, source):
             engine.read("raw_log", source, columns)
-            engine.step(staging, into="stg_log", **rules, **ids)
+            engine.each_row(staging, "raw_log", into="stg_log", **rules, **ids)
         if source.dialect == "parquet":
             engine.put("broken_lines", _BROKEN.empty_table())
         else:
-            engine.step(
+            engine.each_row(
                 "log/broken_lines",
+                "raw_log_errors",
                 delimiter=DELIMITERS[source.dialect],
                 quote=QUOTES[source.dialect],
                 field=FIELDS[source.dialect],
@@ -98,7 +100,7 @@ def load_log(
     engine.map("named_ids", with_folded_ids, "folded_ids")
 
 
-def load_members(engine: DuckDBEngine, run: LogRun, ids: Mapping[str, Any]) -> None:
+def load_members(engine: Engine, run: LogRun, ids: Mapping[str, Any]) -> None:
     """Fill `members` from the roster, else from the ids in the log."""
     roster = roster_source(run.request)
     if roster is None:
@@ -108,7 +110,7 @@ def load_members(engine: DuckDBEngine, run: LogRun, ids: Mapping[str, Any]) -> N
     with _every_line(engine, roster, "stg_roster"):
         with _reading(roster.files[0], roster):
             engine.read("raw_roster", roster, wanted)
-            engine.step("log/stg_roster", **ids)
+            engine.each_row("log/stg_roster", "raw_roster", **ids)
         if roster.dialect != "parquet":
             engine.step("log/broken_roster_lines")
             _refuse_line(
@@ -128,12 +130,12 @@ def load_members(engine: DuckDBEngine, run: LogRun, ids: Mapping[str, Any]) -> N
 
 
 @contextmanager
-def _every_line(engine: DuckDBEngine, source: Source, *results: str) -> Iterator[None]:
+def _every_line(engine: Engine, source: Source, *results: str) -> Iterator[None]:
     """See that a text file can be read line by line, and that every line is in a result then."""
     if source.dialect == "parquet":
         yield
         return
-    n_records = count_records(source)
+    n_records = engine.count_records(source)
     yield
     require_every_line(source, n_records, sum(map(engine.count, results)))
 
@@ -162,7 +164,7 @@ def judge_log(run: LogRun, suite: str = "raw_log") -> Verdict | None:
     """Judge the log's metrics; raise GateRefused before anybody is charged."""
     if not run.needs_the_log:
         return None
-    with open_warehouse(run.home.warehouse(run.release_id)) as engine:
+    with open_warehouse(run) as engine:
         metrics = engine.fetch("log_metrics")
     limits = {
         "max_bad_row_share": run.request.max_bad_row_share,

@@ -6,7 +6,7 @@ Fields are public: they stand in run records and manifests. Nothing private may 
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, field_validator
 from pydantic_core import CoreSchema
@@ -105,6 +105,9 @@ class LogRequest(Form):
         description="Ids are exact tokens: Ab and ab, or 7 and 07, are two people and no mistake.",
     )
     min_group_size: int = Field(2, ge=1, description="Smallest group that a release is made with.")
+    engine: Literal["duckdb", "spark"] = Field(
+        "duckdb", description="Where the SQL runs: duckdb here, or spark on a cluster that exists."
+    )
     sign_off: bool = Field(False, description="Wait for a person's approval before publishing.")
     new_attempt: bool = Field(False, description="After a burnt draw: pay again for a new attempt.")
     pay_again: bool = Field(

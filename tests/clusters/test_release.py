@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from tasks.budget.reserve import reserve
 from tasks.ledger.rules import Kind
-from tasks.log.engine import open_warehouse
+from tasks.log.engine import open_duckdb
 from tasks.products.clusters import ANSWERS, POINTS
 from tasks.products.clusters.draws import identify
 from tasks.products.clusters.processing import parameters_of
@@ -72,7 +72,7 @@ def test_a_release_that_goes_on_is_drawn_from_all_who_paid_or_not_at_all(home, l
     ingest(later)
     choose_people(later)
     assert len(cohort_values(later, POINTS).values) == run.group_size(POINTS)
-    with open_warehouse(home.warehouse(run.release_id)) as engine:
+    with open_duckdb(home.warehouse(run.release_id)) as engine:
         engine._connection.execute("delete from candidates where rowid = 0")
     with pytest.raises(BadInput, match=r"do not hold everybody who was charged.*Nothing was drawn"):
         cohort_values(later, POINTS)

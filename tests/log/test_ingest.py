@@ -17,10 +17,11 @@ import pytest
 from tasks.budget.reserve import reserve
 from tasks.gates.quality import GateRefused
 from tasks.ledger.rules import Kind
-from tasks.log.engine import DuckDBEngine, open_warehouse
+from tasks.log.engine import DuckDBEngine, open_duckdb
 from tasks.log.failures import EngineFailed, OutOfSpace
 from tasks.log.ingest import ingest, judge_log
 from tasks.log.raw.files import BadInput
+from tasks.log.warehouse import open_warehouse
 from tasks.products.head_list.measuring.cohorts import choose_cohorts
 from tasks.products.head_list.request import ReleaseRequest
 from tasks.products.head_list.run import identify
@@ -103,7 +104,7 @@ def up_to_the_charge(run, *, is_judged=False):
 
 def rows_of(run, table):
     """Return a table of the release's warehouse."""
-    with open_warehouse(run.home.warehouse(run.release_id)) as engine:
+    with open_warehouse(run) as engine:
         return engine.fetch(table).to_pylist()
 
 
@@ -610,5 +611,5 @@ def test_engine_errors_quote_nothing():
 
 def test_damaged_warehouse_is_named(tmp_path):
     (tmp_path / "warehouse.duckdb").write_bytes(b"damaged" * 1_000)
-    with pytest.raises(EngineFailed, match="in use or damaged"), open_warehouse(tmp_path):
+    with pytest.raises(EngineFailed, match="in use or damaged"), open_duckdb(tmp_path):
         pass

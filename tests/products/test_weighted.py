@@ -17,7 +17,7 @@ from hybriddp.blender.weighted.weights import SHARE_UNITS, WEIGHT_UNITS
 from hybriddp.device.normalise import normalise_query, normalise_url
 from hybriddp.errors import HybridDPError
 from hybriddp.params import BlenderParams
-from tasks.log.engine import open_warehouse
+from tasks.log.warehouse import open_warehouse
 from tasks.measured.stored import load_measurement
 from tasks.products.head_list import HEADLIST
 from tasks.products.head_list.estimation.listing import CONCENTRATION, Listing, Measured
@@ -83,7 +83,7 @@ def everybody() -> dict[str, list[Row]]:
 def given_by(run: HeadListRun) -> dict[bytes, set[tuple[str, str, int, int]]]:
     """What each account gives: records, their rows, and whether they get weight."""
     sum_records(run, K, WEIGHT_UNITS, SHARE_UNITS)
-    with open_warehouse(run.home.warehouse(run.release_id)) as engine:
+    with open_warehouse(run) as engine:
         rows = engine.fetch("own_records").to_pylist()
     found: dict[bytes, set] = {}
     for row in rows:

@@ -13,7 +13,7 @@ from tasks.budget.reserve import reserve
 from tasks.gates.quality import Result, Verdict
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.rules import Kind
-from tasks.log.engine import open_warehouse
+from tasks.log.engine import open_duckdb
 from tasks.log.ingest import ingest
 from tasks.products.head_list.measuring.cohorts import choose_cohorts
 from tasks.products.head_list.request import ReleaseRequest
@@ -91,7 +91,7 @@ def reserve_groups(
     usual = {"product": f"p-{release_id}", "strategy": "paper"}
     request = request_for(Path("nowhere.tsv"), **(usual | settings))
     run = HeadListRun(home, release_id, 1, request)
-    with open_warehouse(home.warehouse(release_id)) as engine:
+    with open_duckdb(home.warehouse(release_id)) as engine:
         connection = engine._connection
         connection.execute("create or replace table candidates (account blob, cohort varchar)")
         if groups:

@@ -14,7 +14,7 @@ from tasks.gates.quality import GateRefused
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.rules import Kind
 from tasks.log import ingest
-from tasks.log.engine import open_warehouse
+from tasks.log.engine import open_duckdb
 from tasks.log.raw.files import BadInput
 from tasks.products.clusters.request import KMeansRequest
 from tasks.products.head_list.request import ReleaseRequest
@@ -80,7 +80,7 @@ def loaded(product, log, home, epoch, **settings):
         "members",
         "stg_log" if form in (ReleaseRequest, ZealousRequest) else "person_numbers",
     ]
-    with open_warehouse(home.warehouse(run.release_id)) as engine:
+    with open_duckdb(home.warehouse(run.release_id)) as engine:
         return [
             sorted(repr(row) for row in engine.fetch(table).to_pylist() if row["person"])
             for table in tables

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import tasks.store.modes
-from tasks.log.engine import open_warehouse
+from tasks.log.engine import open_duckdb
 from tasks.orchestration.tasks import StepFailed, guarded
 from tasks.products.head_list.run import identify
 from tasks.release.walk import run_release
@@ -46,7 +46,7 @@ def test_a_whole_release_has_its_modes_under_any_umask(log, root, gates_waived, 
     run = charge(identify(request_for(log, **devices), collecting))
     assert run_release(run) is None, "a package is published for devices"
     assert run_release(identify(request_for(log), home)) is not None
-    with open_warehouse(home.warehouse("work")), pytest.raises(StepFailed):
+    with open_duckdb(home.warehouse("work")), pytest.raises(StepFailed):
         guarded("a step", home, lambda: 1 / 0)
     names = {path.name for path in home.private.rglob("*")}
     assert {"ledger.sqlite", "warehouse.duckdb", "shelf.lock", "account.key"} <= names

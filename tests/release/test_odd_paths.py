@@ -10,7 +10,7 @@ import pytest
 
 from hybriddp.errors import InvalidParameter
 from tasks.budget.overview import balance, runway
-from tasks.log.engine import open_memory, open_warehouse
+from tasks.log.engine import open_duckdb, open_memory
 from tasks.log.raw.files import BadInput
 from tasks.products.head_list.estimation.processing import trim_head_list
 from tasks.products.head_list.run import identify
@@ -66,7 +66,7 @@ def test_a_file_beside_one_that_it_would_match_is_read_alone(root, name, suffix)
 
 def test_sealed_files_and_warehouses_lie_where_they_are_said_to(root):
     folder = root / ODD_HOME / "warehouse"
-    with open_warehouse(folder) as engine:
+    with open_duckdb(folder) as engine:
         engine._connection.execute("create table t as select 7 as n")
         engine.seal("t", folder / "sealed.parquet")
         engine.read_sealed("back", [folder / "sealed.parquet"])

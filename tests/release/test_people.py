@@ -8,7 +8,7 @@ from tasks.budget.accounts import account_of
 from tasks.budget.reserve import reserve
 from tasks.ledger.ledger import Ledger, LedgerCorrupt
 from tasks.ledger.rules import Kind
-from tasks.log.engine import open_warehouse
+from tasks.log.engine import open_duckdb
 from tasks.log.ingest import ingest
 from tasks.products.head_list.measuring.cohorts import choose_cohorts
 from tasks.products.head_list.measuring.draws import draw_head_list
@@ -93,7 +93,7 @@ def test_an_account_is_the_same_for_the_command_line_as_for_the_log(home, tmp_pa
     run = identify(request_by_column(log), home)
     ingest(run)
     choose_cohorts(run)
-    with open_warehouse(home.warehouse(run.release_id)) as engine:
+    with open_duckdb(home.warehouse(run.release_id)) as engine:
         accounts = {row["account"] for row in engine.fetch("accounts").to_pylist()}
     keys = Keyring.open(home)
     assert accounts == {account_of(keys, person) for person in people}

@@ -10,7 +10,7 @@ import tasks.log.instances
 from tasks.budget.policy import Policy, set_policy
 from tasks.gates.quality import GateRefused
 from tasks.ledger.ledger import Ledger
-from tasks.log.engine import open_memory, open_warehouse
+from tasks.log.engine import open_duckdb, open_memory
 from tasks.log.raw.files import BadInput
 from tasks.orchestration import tasks as orchestrated
 from tasks.products.clusters.draws import identify as identify_kmeans
@@ -103,7 +103,7 @@ def test_a_refused_step_of_prefect_leaves_no_copy_and_a_paid_one_keeps_it(log, h
 def test_copies_and_error_texts_are_swept_after_the_retention(home):
     old, young, held = (home.warehouse(name) for name in ("old", "young", "held"))
     for folder in (old, young, held):
-        with open_warehouse(folder):
+        with open_duckdb(folder):
             pass
     for folder in (old, young):  # as if their process had been killed
         let_go(folder, is_needed=True)
@@ -122,7 +122,7 @@ def test_copies_and_error_texts_are_swept_after_the_retention(home):
 def test_erasing_removes_idle_copies_at_once_and_those_at_work_with_their_runs(home):
     idle, at_work = home.warehouse("idle"), home.warehouse("work")
     for folder in (idle, at_work):
-        with open_warehouse(folder) as engine:
+        with open_duckdb(folder) as engine:
             engine._connection.execute("create table raw as select 'a secret search' as query")
     let_go(idle, is_needed=True)
     home.failures.mkdir()
@@ -131,7 +131,7 @@ def test_erasing_removes_idle_copies_at_once_and_those_at_work_with_their_runs(h
     assert (dropped.n_removed, dropped.n_at_work) == (1, 1)
     assert not idle.exists()
     assert not home.failures.exists()
-    with open_warehouse(at_work) as engine:
+    with open_duckdb(at_work) as engine:
         assert engine.has("raw"), "a running release goes on"
     let_go(at_work, is_needed=True)
     assert not at_work.exists(), "and takes its copy along"
@@ -165,7 +165,7 @@ def test_a_copy_that_was_removed_and_made_again_has_room_to_spill(home, monkeypa
     much = "select hash(range) as h, repeat('x', 50) as t from range(800000)"
     folder = home.warehouse("a" * 32)
     for _ in range(2):
-        with open_warehouse(folder) as engine:
+        with open_duckdb(folder) as engine:
             engine._connection.execute(f"create temp table much as {much}")
             assert list((folder / "spill").iterdir()), "nothing was spilled: the test is too small"
         let_go(folder, is_needed=False)

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from tasks.budget.reserve import reserve
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.rules import Entry, Kind
-from tasks.log.engine import open_warehouse
+from tasks.log.engine import open_duckdb
 from tasks.log.ingest import ingest
 from tasks.products.histograms.draws import ZealousRun, choose_people, identify
 from tasks.products.histograms.request import ZealousRequest
@@ -90,7 +90,7 @@ def reserve_people(
     request = request_for(Path("nowhere.tsv"), **({"product": f"p-{release_id}"} | settings))
     run = ZealousRun(home, release_id, 1, request)
     people = [(account, kind) for account in accounts for kind in request.kinds]
-    with open_warehouse(home.warehouse(release_id)) as engine:
+    with open_duckdb(home.warehouse(release_id)) as engine:
         accounts, kinds = zip(*people, strict=True) if people else ((), ())
         given = {"account": pa.array(accounts, pa.binary()), "cohort": pa.array(kinds, pa.string())}
         engine.put("given", pa.table(given))

@@ -18,13 +18,14 @@ QUOTES = {"tsv": "", "csv": '"'}
 FIELDS = {"tsv": "^([^\t]*)\t", "csv": '^ *("(?:[^"]|"")*"|[^,]*) *,'}
 
 
-def reader_of(source: "Source", errors: str) -> str:
+def reader_of(source: "Source", errors: str, part: str | None = None) -> str:
     """Return DuckDB's table function for these files; every column of text is read as text.
 
-    Lines that cannot be read go to the table `errors`.
+    Lines that cannot be read go to the table `errors`. `part` names one file in their place.
     """
     # A folder named AnonID=7 must not become a column.
-    paths = f"{paths_of(source.files)}, hive_partitioning = false"
+    files = paths_of(source.files) if part is None else quoted(part)
+    paths = f"{files}, hive_partitioning = false"
     if source.dialect == "parquet":
         return f"read_parquet({paths})"
     types = ", ".join(f"{_column(source, column)}: 'VARCHAR'" for column in source.columns)

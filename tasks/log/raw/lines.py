@@ -20,11 +20,25 @@ _BLOCK_BYTES = 1 << 20
 _LF, _CR, _QUOTE = b'\n\r"'
 
 
-@dataclass(slots=True)
-class _Scan:
-    """What was seen of one file so far; an unfinished line is its length and its quotes' parity."""
+class OddLine(Exception):
+    """A line that could swallow or make others, and what is wrong with it."""
 
-    path: Path
+    def __init__(self, line: int, problem: str) -> None:
+        super().__init__(line, problem)
+        self.line, self.problem = line, problem
+
+    def refusal(self, path: Path) -> BadInput:
+        """Return what an operator is told."""
+        return BadInput(f"{path}, line {self.line}: {self.problem} Nobody was charged.")
+
+
+@dataclass(slots=True)
+class Scan:
+    """What was seen of one file so far, or of a part of it that begins and ends with a line.
+
+    An unfinished line is its length and its quotes' parity.
+    """
+
     has_quotes: bool
     ends_in_crlf: bool | None = None  # as the first line ends
     n_lines: int = 0
@@ -61,13 +75,13 @@ class _Scan:
             self.ends_in_crlf = bool(ends[0] > 0 and found[ends[0] - 1] == _CR)
         if not self.ends_in_crlf:
             if _CR in block:
-                self._refuse(int(np.searchsorted(ends, block.index(_CR))), _ODD_END)
+                self._refuse(int(np.searchsorted(ends, block.index(_CR))), ODD_END)
             return
         returns = np.flatnonzero(found == _CR)
         if len(returns) == len(ends) and np.array_equal(returns + 1, ends):
             return
         odd = np.setxor1d(returns + 1, ends)[0]
-        self._refuse(int(np.searchsorted(ends, odd)), _ODD_END)
+        self._refuse(int(np.searchsorted(ends, odd)), ODD_END)
 
     def _refuse_odd_quotes(self, found: np.ndarray, ends: IntArray) -> None:
         # Wrapping around keeps what is asked: whether a number is odd.
@@ -78,11 +92,10 @@ class _Scan:
         self.parity = int(quotes[-1] & 1)  # even up to the last line end
 
     def _refuse(self, n_ends_before: int, problem: str) -> None:
-        line = self.n_lines + n_ends_before + 1
-        raise BadInput(f"{self.path}, line {line}: {problem} Nobody was charged.")
+        raise OddLine(self.n_lines + n_ends_before + 1, problem)
 
 
-_ODD_END = (
+ODD_END = (
     "line ends are mixed, or a carriage return stands inside of a line, so one person's text could "
     "make lines of its own. End all lines alike, and write line ends inside of a text as spaces."
 )
@@ -100,14 +113,26 @@ def count_records(source: Source) -> int:
     """
     n_records = 0
     for path in source.files:
-        scan = _Scan(path, has_quotes=source.dialect == "csv")
-        for block in _blocks(path):
-            scan.add(block)
-        scan.finish()
-        # DuckDB skips an empty line, unless it can be an empty value of the only column.
-        n_skipped = scan.n_empty if len(source.columns) > 1 else 0
-        n_records += scan.n_lines - n_skipped - 1
+        scan = Scan(has_quotes=has_quotes(source))
+        try:
+            for block in _blocks(path):
+                scan.add(block)
+            scan.finish()
+        except OddLine as odd:
+            raise odd.refusal(path) from None
+        n_records += n_records_in(source, scan.n_lines, scan.n_empty)
     return n_records
+
+
+def has_quotes(source: Source) -> bool:
+    """Whether quotes mean anything in these files."""
+    return source.dialect == "csv"
+
+
+def n_records_in(source: Source, n_lines: int, n_empty: int) -> int:
+    """Return how many lines of a file are people's."""
+    # DuckDB skips an empty line, unless it can be an empty value of the only column.
+    return n_lines - 1 - (n_empty if len(source.columns) > 1 else 0)
 
 
 def require_every_line(source: Source, n_records: int, n_read: int) -> None:

@@ -49,11 +49,16 @@ def batches_of_near_times(source: Source, columns: Columns) -> pa.RecordBatchRea
         for path in source.files:
             with pq.ParquetFile(path) as file:
                 for batch in file.iter_batches(columns=names):
-                    batch.validate(full=True)  # texts are UTF-8: DuckDB takes Arrow's word for it
-                    near = [_near(batch.column(name)) for name in names]
-                    yield pa.RecordBatch.from_arrays(near, schema=schema)
+                    yield near_batch(batch.select(names)).cast(schema)
 
     return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def near_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a batch with times in microseconds, and none that does not fit."""
+    batch.validate(full=True)  # texts are UTF-8: DuckDB takes Arrow's word for it
+    near = [_near(batch.column(name)) for name in batch.schema.names]
+    return pa.RecordBatch.from_arrays(near, names=batch.schema.names)
 
 
 def _near_type(kind: pa.DataType) -> pa.DataType:

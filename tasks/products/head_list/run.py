@@ -40,13 +40,13 @@ class HeadListRun(SearchRun):
         """Return its place in a season, if it has one; refuse if others have taken it."""
         if self.request.series is None:
             return None
-        from tasks.log.engine import open_warehouse
+        from tasks.log.warehouse import open_warehouse
         from tasks.products.head_list.measuring.cohorts import groups_are_stale
         from tasks.products.head_list.series.draws import require_carried
         from tasks.products.head_list.series.place import place_of, require_lasting_cap
 
         place = place_of(self.request, entries, self.home)
-        with open_warehouse(self.home.warehouse(self.release_id)) as engine:
+        with open_warehouse(self) as engine:
             is_stale = groups_are_stale(engine, self)
         if place != self.place or is_stale:  # who takes part was decided on what was known then
             raise BudgetRefused(

@@ -7,8 +7,9 @@ import pyarrow as pa
 from hybriddp.zealous.item_kinds import CLICKS, ITEM_COLUMNS, KEYWORDS, PAIRS, QUERIES
 from hybriddp.zealous.mechanism import ZealousMechanism
 from tasks.log.cohorts import keyed_accounts, read_participants, rotation_limits
-from tasks.log.engine import DuckDBEngine, Engine, open_warehouse
+from tasks.log.engine import Engine
 from tasks.log.normalisation import with_normal_queries, with_normal_urls
+from tasks.log.warehouse import open_warehouse
 from tasks.measured.drawing import draw_once
 from tasks.products.histograms.contributions import pick_items
 from tasks.products.histograms.estimation.processing import parameters_of
@@ -42,7 +43,7 @@ def choose_people(run: ZealousRun) -> None:
     """Let every member who serves take part in every histogram, and normalise their searches."""
     if not run.needs_the_log:
         return
-    with open_warehouse(run.home.warehouse(run.release_id)) as engine:
+    with open_warehouse(run) as engine:
         if engine.has("searches"):  # written last: an earlier run came this far
             return
         keyed_accounts(engine, run)
@@ -83,7 +84,7 @@ def draw_histogram(run: ZealousRun, kind: str) -> pa.Table:
     mechanism = mechanism_of(run, kind)
 
     def count() -> pa.Table:
-        with open_warehouse(run.home.warehouse(run.release_id)) as engine:
+        with open_warehouse(run) as engine:
             return _count_items(engine, run, kind, mechanism.first_threshold)
 
     def draw(occurring: pa.Table) -> pa.Table:
@@ -99,9 +100,7 @@ def draw_histogram(run: ZealousRun, kind: str) -> pa.Table:
     return draw_once(run, kind, mechanism.event, count, draw)
 
 
-def _count_items(
-    engine: DuckDBEngine, run: ZealousRun, kind: str, first_threshold: int
-) -> pa.Table:
+def _count_items(engine: Engine, run: ZealousRun, kind: str, first_threshold: int) -> pa.Table:
     vocabulary = pick_items(engine, run, run.request, kind)
     read_participants(engine, run)
     engine.step(

@@ -8,10 +8,11 @@ import numpy as np
 from hybriddp.arrays import FloatArray, IntArray
 from tasks.gates.quality import Verdict
 from tasks.log.cohorts import hex_below, keyed_accounts, read_participants, rotation_limits
-from tasks.log.engine import DuckDBEngine, open_warehouse
+from tasks.log.engine import Engine
 from tasks.log.ingest import judge_log as judge_metrics
 from tasks.log.ingest import load_log, unread_warehouse
 from tasks.log.raw.files import BadInput
+from tasks.log.warehouse import open_warehouse
 from tasks.products.numbers.request import COUNT, NumbersRequest
 from tasks.release.run import LogRun, require_unchanged
 from tasks.store.home import write_whole
@@ -47,7 +48,7 @@ def ingest(run: NumbersRun) -> None:
             engine.step("numbers/number_metrics", into="log_metrics", uppers=_uppers(run))
 
 
-def load_numbers(engine: DuckDBEngine, run: NumbersRun) -> None:
+def load_numbers(engine: Engine, run: NumbersRun) -> None:
     """Fill the tables that the gate and the groups need."""
     numbers, columns = run.request.numbers, run.request.columns
     named = {
@@ -67,7 +68,7 @@ def _uppers(run: NumbersRun) -> list[float]:
     return [number.upper for number in run.request.numbers]
 
 
-def _load_keys(engine: DuckDBEngine, run: NumbersRun) -> None:
+def _load_keys(engine: Engine, run: NumbersRun) -> None:
     """Fill `member_keys`: which member belongs to which result."""
     if run.request.key_column is None:  # which needs a roster
         engine.step("numbers/one_key", into="member_keys", key=EVERYBODY)
@@ -84,7 +85,7 @@ def choose_people(run: NumbersRun) -> None:
     """Put every member who serves into their groups."""
     if not run.needs_the_log:
         return
-    with open_warehouse(run.home.warehouse(run.release_id)) as engine:
+    with open_warehouse(run) as engine:
         if not engine.has("result_keys"):  # written last: an earlier run came this far
             _choose(engine, run)
         n_keys = engine.fetch("result_keys").num_rows
@@ -95,7 +96,7 @@ def choose_people(run: NumbersRun) -> None:
         )
 
 
-def _choose(engine: DuckDBEngine, run: NumbersRun) -> None:
+def _choose(engine: Engine, run: NumbersRun) -> None:
     keyed_accounts(engine, run)
     request = run.request
     by_hash = request.optin_source.startswith("hash ")
@@ -115,7 +116,7 @@ def _choose(engine: DuckDBEngine, run: NumbersRun) -> None:
 
 def cohort_values(run: NumbersRun, group: str) -> CohortValues:
     """Return the numbers of everybody who was sealed into a group."""
-    with open_warehouse(run.home.warehouse(run.release_id)) as engine:
+    with open_warehouse(run) as engine:
         read_participants(engine, run)
         columns = []
         for place in range(1, len(run.request.numbers) + 1):

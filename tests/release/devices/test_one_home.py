@@ -10,7 +10,7 @@ from tasks.budget.reserve import reserve, void_reservation
 from tasks.gates.preflight import check_inputs
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.rules import Entry, Kind
-from tasks.log.engine import open_warehouse
+from tasks.log.engine import open_duckdb
 from tasks.products.clusters.draws import KMeansRun
 from tasks.products.head_list.run import HeadListRun
 from tasks.products.histograms.draws import ZealousRun
@@ -66,7 +66,7 @@ def run_of(home: Home, name: str) -> LogRun:
         for group in together
     ]
     accounts, groups = zip(*people, strict=True)
-    with open_warehouse(home.warehouse(run.release_id)) as engine:
+    with open_duckdb(home.warehouse(run.release_id)) as engine:
         given = {"account": pa.array(accounts, pa.binary()), "cohort": pa.array(groups)}
         engine.put("given", pa.table(given))
         engine._connection.execute("create or replace table candidates as select * from given")

@@ -8,8 +8,9 @@ import pyarrow as pa
 from tasks.budget.spending import sealed_file
 from tasks.ledger.rules import Kind
 from tasks.log.cohorts import hex_below, keyed_accounts, rotation_limits
-from tasks.log.engine import Engine, open_warehouse
+from tasks.log.engine import Engine
 from tasks.log.normalisation import normalise_records
+from tasks.log.warehouse import open_warehouse
 from tasks.products.head_list.request import EVERYBODY
 from tasks.products.head_list.run import HeadListRun
 
@@ -23,7 +24,7 @@ def choose_cohorts(run: HeadListRun) -> None:
     """Put every member who serves into a group, and choose and normalise their records."""
     if not run.needs_the_log:
         return
-    with open_warehouse(run.home.warehouse(run.release_id)) as engine:
+    with open_warehouse(run) as engine:
         # Written last: an earlier run came this far.
         if engine.has("records") and not is_overtaken(engine, run):
             return

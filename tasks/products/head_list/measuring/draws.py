@@ -13,7 +13,8 @@ from hybriddp.blender.mechanisms import finding_mechanism, measured_vector, meas
 from hybriddp.blender.optin import HistogramMechanism
 from hybriddp.params import PAPER
 from tasks.log.cohorts import read_participants
-from tasks.log.engine import DuckDBEngine, open_warehouse
+from tasks.log.engine import Engine
+from tasks.log.warehouse import open_warehouse
 from tasks.measured.drawing import draw_once
 from tasks.products.head_list import CLIENTS, HEADLIST, HISTOGRAM
 from tasks.products.head_list.estimation.listing import Listing
@@ -153,9 +154,9 @@ def reports_table(counts: IntArray, listing: Listing | None = None) -> pa.Table:
 
 
 @contextmanager
-def _cohort_records(run: HeadListRun) -> Iterator[DuckDBEngine]:
+def _cohort_records(run: HeadListRun) -> Iterator[Engine]:
     """Open the warehouse with the records of the people who were sealed into the release."""
-    with open_warehouse(run.home.warehouse(run.release_id)) as engine:
+    with open_warehouse(run) as engine:
         read_participants(engine, run)
         engine.step("head_list/cohort_records")
         yield engine

@@ -14,7 +14,7 @@ from hybriddp.arrays import IntArray
 from hybriddp.blender.mechanisms import weighted_mechanism
 from hybriddp.blender.weighted.weights import weights_up_to
 from tasks.log.cohorts import read_participants
-from tasks.log.engine import open_warehouse
+from tasks.log.warehouse import open_warehouse
 from tasks.measured.drawing import draw_once
 from tasks.products.head_list import HEADLIST
 from tasks.products.head_list.estimation.listing import CONCENTRATION, Cell, Listing
@@ -56,7 +56,7 @@ def sum_records(
     """Sum up weights, shares and concentrations by record, of everybody sealed into S. Private."""
     weights = weights_up_to(most_records, weight_units)
     given = pa.table({"n_records": np.arange(1, len(weights) + 1), "weight": weights})
-    with open_warehouse(run.home.warehouse(run.release_id)) as engine:
+    with open_warehouse(run) as engine:
         read_participants(engine, run)
         engine.put("weights", given)
         engine.step("head_list/weighted/own_records")

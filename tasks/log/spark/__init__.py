@@ -1,0 +1,1 @@
+"""The second engine: the same steps on a Spark cluster that exists."""

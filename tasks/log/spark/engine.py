@@ -1,0 +1,253 @@
+"""Spark as the engine: joins and groups on a cluster, rows and texts in DuckDB on its workers.
+
+Every result is stored before the next step reads it, as tables of DuckDB are, so a run that died
+goes on where it was. Nothing but counts, public names and metrics comes back to the driver, and who
+takes part, because the ledger is there.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hybriddp.errors import HybridDPError
+from tasks.log.engine import SQL, Kernel, whole_groups
+from tasks.log.failures import EngineFailed
+from tasks.log.raw.files import Source
+from tasks.log.spark.kernels import (
+    ERRORS,
+    ROW,
+    SCANNED,
+    Columns,
+    EachRow,
+    FindBroken,
+    MapRows,
+    ReadParts,
+    ScanParts,
+    schema_of,
+)
+from tasks.log.spark.portable import portable, whole_numbers_in
+from tasks.log.spark.results import Results
+from tasks.log.spark.session import session
+from tasks.log.spark.splits import Scanned, Split, put_together, splits_of
+from tasks.store.modes import CLOSED_FOLDER
+from tasks.store.working_copies import hold
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+# Hidden: the place of a row in the order of its result.
+_PLACE = "_place"
+_HIDDEN = (ROW, _PLACE)
+
+
+class SparkEngine:
+    """Spark, with the results of one release in a folder that all workers see."""
+
+    def __init__(self, folder: Path, spark: "SparkSession") -> None:
+        self._results = Results(folder)
+        self._spark = spark
+        self._shown: set[str] = set()  # views of this session
+        self._put: dict[str, pa.Table] = {}  # small tables that steps on workers may need
+        self._schemas: dict[str, pa.Schema] = {}
+
+    # Files and tables that somebody gives.
+
+    def count_records(self, source: Source) -> int:
+        """Return how many lines of text files are people's; refuse lines that make others."""
+        with _silent("counting lines"):
+            n_records, _ = self._scanned(source)
+            return n_records
+
+    def read(self, name: str, source: Source, columns: Columns) -> None:
+        """Make files visible to SQL: for each name a column of theirs as text, a list, or nulls."""
+        with _silent(name):
+            splits = splits_of(source) if source.dialect == "parquet" else self._scanned(source)[1]
+            reader = ReadParts(source, columns, _raw_schema(columns))
+            self._show(name, self._on_parts(splits, reader, reader.schema), reader.schema)
+            if source.dialect != "parquet":
+                broken = self._on_parts(splits, FindBroken(reader), ERRORS)
+                self._show(f"{name}_errors", broken, ERRORS)
+
+    def read_sealed(self, name: str, files: Sequence[Path]) -> None:
+        """Make Parquet files visible to SQL as they are, with the stem of each name as `file`."""
+        # They lie in a part of the private zone where no worker looks.
+        with _silent(name):
+            self._results.begin(name)
+            place = Path(self._results.place(name))
+            place.mkdir(mode=CLOSED_FOLDER)
+            for path in files:
+                table = pq.read_table(path)
+                file = pa.array([path.stem] * table.num_rows, pa.string())
+                pq.write_table(table.append_column("file", file), place / path.name)
+            self._show(name, self._spark.read.parquet(str(place)), pa.schema([]))
+
+    def put(self, name: str, table: pa.Table) -> None:
+        """Make an Arrow table visible to SQL, without storing it."""
+        with _silent(name):
+            self._put[name] = table
+            self._show(name, self._spark.createDataFrame(table), table.schema)
+
+    # Steps.
+
+    def step(self, file: str, *, into: str | None = None, **params: Any) -> None:
+        """Run a file below `sql/` and keep its result, by default under the file's own name."""
+        with _silent(file):
+            step = portable(file, whole_numbers_in(params))
+            for name in step.tables:
+                self._require_shown(name)
+            named = {name: value for name, value in params.items() if f":{name}" in step.text}
+            result = self._spark.sql(step.text, args=named)
+            if step.is_ordered:
+                result = _with_place(result)
+            self._keep(into or Path(file).name, result)
+
+    def each_row(
+        self, file: str, of: str, *, beside: Sequence[str] = (), into: str | None = None,
+        **params: Any,
+    ) -> None:  # fmt: skip
+        """Run a file below `sql/` that looks at each row of `of` alone, and keep its result."""
+        with _silent(file):
+            given = self._frame(of)
+            text = (SQL / f"{file}.sql").read_text(encoding="utf-8")
+            tables = {name: self._put[name] for name in beside}
+            step = EachRow(file, text, of, params, pa.schema([]), tables)
+            visible = pa.schema([field for field in self._schema(of) if field.name not in _HIDDEN])
+            keeps_place = ROW in given.columns
+            schema = schema_of(step, visible)
+            if keeps_place:
+                schema = schema.append(pa.field(ROW, pa.int64()))
+            kernel = EachRow(file, text, of, params, schema, tables, keeps_place)
+            kept = given.drop(_PLACE)
+            self._keep(into or Path(file).name, _mapped(kept, kernel, schema))
+
+    def map(self, name: str, kernel: Kernel, result: str, *, whole: str | None = None) -> None:
+        """Apply a kernel to a result, batch by batch, and keep what comes out."""
+        with _silent(result):
+            given = self._frame(name)
+            if whole is not None:
+                # All rows of one value on one worker, in their order.
+                given = given.repartition(whole).sortWithinPartitions(whole, _PLACE)
+            given = given.drop(*_HIDDEN)
+            visible = pa.schema([f for f in self._schema(name) if f.name not in _HIDDEN])
+            schema = kernel(pa.RecordBatch.from_pylist([], schema=visible)).schema
+            together = None if whole is None else partial(whole_groups, column=whole)
+            self._keep(result, _mapped(given, MapRows(kernel, schema, together), schema))
+
+    # Results.
+
+    def fetch(self, name: str) -> pa.Table:
+        """Return a result."""
+        with _silent(name):
+            table = self._frame(name).toArrow()
+            if _PLACE in table.column_names:
+                table = table.sort_by(_PLACE)
+            elif ROW in table.column_names:
+                table = table.sort_by(ROW)
+            return table.drop_columns([name for name in _HIDDEN if name in table.column_names])
+
+    def seal(self, name: str, path: Path) -> None:
+        """Write a result as a Parquet file on the driver, in its order."""
+        with _silent(name):
+            pq.write_table(self.fetch(name), path, compression="zstd")
+
+    def count(self, name: str) -> int:
+        """Return how many rows a result has."""
+        with _silent(name):
+            return int(self._frame(name).count())
+
+    def has(self, name: str) -> bool:
+        """Whether a result of this name is kept."""
+        return self._results.has(name)
+
+    # How.
+
+    def _scanned(self, source: Source) -> tuple[int, list[Split]]:
+        splits = splits_of(source)
+        found = self._on_parts(splits, ScanParts(source, SCANNED), SCANNED).toArrow()
+        return put_together(source, splits, [Scanned(**row) for row in found.to_pylist()])
+
+    def _on_parts(
+        self, splits: Sequence[Split], kernel: Callable[..., Any], schema: pa.Schema
+    ) -> "DataFrame":
+        rows = [tuple(getattr(split, name) for name in Split.__slots__) for split in splits]
+        parts = self._spark.createDataFrame(rows, Split.SCHEMA)
+        spread = parts.repartitionByRange(max(len(rows), 1), "number")
+        return _mapped(spread, kernel, schema)
+
+    def _keep(self, name: str, frame: "DataFrame") -> None:
+        self._results.begin(name)
+        frame.write.parquet(self._results.place(name))
+        self._results.finish(name, hidden=[column for column in frame.columns if column in _HIDDEN])
+        self._shown.discard(name)
+        self._schemas.pop(name, None)
+
+    def _show(self, name: str, frame: "DataFrame", schema: pa.Schema) -> None:
+        frame.createOrReplaceTempView(name)
+        self._shown.add(name)
+        self._schemas[name] = schema
+
+    def _require_shown(self, name: str) -> None:
+        if name not in self._shown:
+            frame = self._spark.read.parquet(self._results.place(name))
+            self._show(name, frame, self._schema(name))
+
+    def _frame(self, name: str) -> "DataFrame":
+        self._require_shown(name)
+        return self._spark.table(name)
+
+    def _schema(self, name: str) -> pa.Schema:
+        if name not in self._schemas:
+            from pyspark.sql.pandas.types import to_arrow_schema
+
+            stored = self._spark.read.parquet(self._results.place(name)).schema
+            self._schemas[name] = to_arrow_schema(stored, timezone="UTC")
+        return self._schemas[name]
+
+
+@contextmanager
+def open_spark(folder: Path) -> Iterator[SparkEngine]:
+    """Open the results of a release at work."""
+    hold(folder)
+    spark = session().newSession()
+    place = folder / "spark"
+    place.mkdir(mode=CLOSED_FOLDER, exist_ok=True)
+    yield SparkEngine(place, spark)
+
+
+def _mapped(frame: "DataFrame", kernel: Callable[..., Any], schema: pa.Schema) -> "DataFrame":
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return frame.mapInArrow(kernel, from_arrow_schema(schema))
+
+
+def _with_place(frame: "DataFrame") -> "DataFrame":
+    from pyspark.sql.functions import monotonically_increasing_id
+
+    return frame.withColumn(_PLACE, monotonically_increasing_id())
+
+
+def _raw_schema(columns: Mapping[str, str | Sequence[str] | None]) -> pa.Schema:
+    kinds = {
+        name: pa.string() if column is None or isinstance(column, str) else pa.list_(pa.string())
+        for name, column in columns.items()
+    }
+    return pa.schema([*kinds.items(), (ROW, pa.int64())])
+
+
+@contextmanager
+def _silent(step: str) -> Iterator[None]:
+    """Turn an error of Spark's into one that quotes nothing."""
+    try:
+        yield
+    except (HybridDPError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        raise EngineFailed(
+            f"step {step} failed in Spark ({type(error).__name__}); its message may quote the log "
+            "and is not shown. Run `hybriddp doctor`, then look at the log yourself."
+        ) from None
