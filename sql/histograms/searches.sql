@@ -2,7 +2,14 @@
 -- A person's rows stand together, in the order of time; a log without times has its own order.
 select
     people.number as person,
-    coalesce(cast(floor(epoch(stg_log.searched_at)) as bigint), 0) as seconds,
+    -- Rounded down, before 1970, too: what is left of a division has the sign of the whole.
+    coalesce(
+        (
+            stg_log.microseconds
+            - (stg_log.microseconds % 1000000 + 1000000) % 1000000
+        ) // 1000000,
+        0
+    ) as seconds,
     numbered_queries.number as query,
     coalesce(numbered_urls.number, -1) as url
 from stg_log
@@ -10,4 +17,4 @@ inner join people on people.person = stg_log.person
 inner join numbered_queries on numbered_queries.raw = stg_log.query
 left join numbered_urls on numbered_urls.raw = stg_log.url
 where stg_log.reason is null
-order by people.number, stg_log.searched_at, stg_log.rowid
+order by people.number, stg_log.microseconds, stg_log.rowid

@@ -43,7 +43,7 @@ placed as (
 select
     case when not is_outside then person end as person,
     case when not is_outside then query end as query,
-    case when not is_outside then searched_at end as searched_at,
+    case when not is_outside then epoch_us(searched_at) end as microseconds,
     case when not is_outside then url end as url,
     case when not is_outside then optin end as optin,
     case

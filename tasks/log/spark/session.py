@@ -40,6 +40,7 @@ _STATIC_SETTINGS = {
     "spark.app.name": "hybriddp",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "FATAL",  # its messages may quote rows
     # What is written between steps and sent between machines is people's searches.
     "spark.io.encryption.enabled": "true",
 }
@@ -92,11 +93,10 @@ def session() -> "SparkSession":
     problem = missing()
     if problem is not None:
         raise NoSpark(f"engine spark: {problem}. Or use --engine duckdb. Nobody was charged.")
-    with warnings.catch_warnings():
-        # It warns of a pandas that we do not use with it, in its workers, too.
-        warnings.simplefilter("ignore", FutureWarning)
-        os.environ.setdefault("PYTHONWARNINGS", "ignore::FutureWarning")
-        from pyspark.sql import SparkSession
+    # It warns of a pandas that we do not use with it, in its workers, too.
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+    os.environ.setdefault("PYTHONWARNINGS", "ignore::FutureWarning")
+    from pyspark.sql import SparkSession
 
     for name in _TALKATIVE:
         logging.getLogger(name).disabled = True
@@ -116,7 +116,5 @@ def session() -> "SparkSession":
             f"Spark at {where} cannot be reached ({type(error).__name__}); check {ADDRESS}, and "
             "that the cluster runs. Nobody was charged."
         ) from None
-    if not is_remote:
-        made.sparkContext.setLogLevel("FATAL")  # its messages may quote rows
     atexit.register(made.stop)
     return made
