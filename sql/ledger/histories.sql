@@ -2,7 +2,7 @@
 with served as (
     select
         participation.account,
-        list(places.place order by places.place) as history
+        list_sort(list(places.place)) as history
     from participation
     inner join places
         on places.file = participation.file and places.cohort = participation.cohort

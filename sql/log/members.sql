@@ -10,7 +10,7 @@ select
     person,
     -- Opted in only if every row that says something says so.
     coalesce(bool_and(optin), false) as is_optin,
-    sum(n_rows) as n_rows
+    cast(sum(n_rows) as bigint) as n_rows
 from named
 where coalesce(person, '') <> ''
 group by person

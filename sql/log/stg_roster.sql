@@ -7,5 +7,6 @@ select
     end as person,
     coalesce(lower(trim(optin)) in ('1', 'true', 't', 'yes', 'y'), false) as is_optin,
     nullif(trim(key), '') as key,
-    coalesce(strlen(trim(person, ' ')) > $max_id_bytes, false) as has_long_id
+    coalesce(strlen(trim(person, ' ')) > $max_id_bytes, false) as has_long_id,
+    coalesce(strlen(trim(key)) > $max_key_bytes, false) as has_long_key
 from raw_roster

@@ -33,7 +33,7 @@ spelled as (
 valued as (
     select
         count(*) as n_values,
-        count(*) filter (value < 0 or value > $uppers[place]) as n_clamped
+        count(*) filter (is_clamped) as n_clamped
     from person_numbers
 )
 

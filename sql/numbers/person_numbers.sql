@@ -26,14 +26,19 @@ ruled as (
             when 'mean' then total // n_values
         end as units
     from added
+),
+
+valued as (
+    select
+        person,
+        place,
+        case
+            when $per_person[place] = 'count' then cast(units as double)
+            else cast(least(greatest(units, -4294967296), 8589934592) as double)
+                / 4294967296 * $uppers[place]
+        end as value
+    from ruled
 )
 
-select
-    person,
-    place,
-    case
-        when $per_person[place] = 'count' then cast(units as double)
-        else cast(least(greatest(units, -4294967296), 8589934592) as double)
-            / 4294967296 * $uppers[place]
-    end as value
-from ruled
+select *, value < 0 or value > $uppers[place] as is_clamped
+from valued

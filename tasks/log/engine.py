@@ -66,6 +66,9 @@ class Engine(Protocol):
         in DuckDB, whatever the engine is.
         """
 
+    def each_group(self, file: str, of: str, by: str, **params: Any) -> None:
+        """Do the same for a step that looks at the rows of `of` with each value of `by` alone."""
+
     def count_records(self, source: "Source") -> int:
         """Return how many lines of text files are people's; refuse lines that make others."""
 
@@ -143,6 +146,10 @@ class DuckDBEngine:
     ) -> None:  # fmt: skip
         """Do the same for a step that looks at each row of `of` alone."""
         self.step(file, into=into, **params)
+
+    def each_group(self, file: str, of: str, by: str, **params: Any) -> None:
+        """Do the same for a step that looks at the rows with each value of `by` alone."""
+        self.step(file, **params)
 
     def count_records(self, source: "Source") -> int:
         """Return how many lines of text files are people's; refuse lines that make others."""

@@ -24,6 +24,8 @@ from tasks.store.home import write_whole
 
 # A longer query or url is nobody's popular one, and would not be published anyway.
 MAX_TEXT_BYTES = 2_000
+# Nor is a longer name that of a key which results are published for.
+MAX_KEY_BYTES = 200
 _BROKEN = pa.schema(
     {"file_id": pa.int64(), "line": pa.int64(), "reason": pa.string(), "person": pa.string()}
 )
@@ -110,7 +112,7 @@ def load_members(engine: Engine, run: LogRun, ids: Mapping[str, Any]) -> None:
     with _every_line(engine, roster, "stg_roster"):
         with _reading(roster.files[0], roster):
             engine.read("raw_roster", roster, wanted)
-            engine.each_row("log/stg_roster", "raw_roster", **ids)
+            engine.each_row("log/stg_roster", "raw_roster", max_key_bytes=MAX_KEY_BYTES, **ids)
         if roster.dialect != "parquet":
             engine.step("log/broken_roster_lines")
             _refuse_line(

@@ -7,6 +7,7 @@ takes part, because the ledger is there.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,11 +24,12 @@ from tasks.log.spark.kernels import (
     ROW,
     SCANNED,
     Columns,
-    EachRow,
     FindBroken,
     MapRows,
     ReadParts,
+    RowsInDuckDB,
     ScanParts,
+    groups_of,
     schema_of,
 )
 from tasks.log.spark.portable import portable, whole_numbers_in
@@ -112,18 +114,17 @@ class SparkEngine:
     ) -> None:  # fmt: skip
         """Run a file below `sql/` that looks at each row of `of` alone, and keep its result."""
         with _silent(file):
-            given = self._frame(of)
-            text = (SQL / f"{file}.sql").read_text(encoding="utf-8")
+            given = self._frame(of).drop(_PLACE)
             tables = {name: self._put[name] for name in beside}
-            step = EachRow(file, text, of, params, pa.schema([]), tables)
-            visible = pa.schema([field for field in self._schema(of) if field.name not in _HIDDEN])
-            keeps_place = ROW in given.columns
-            schema = schema_of(step, visible)
-            if keeps_place:
-                schema = schema.append(pa.field(ROW, pa.int64()))
-            kernel = EachRow(file, text, of, params, schema, tables, keeps_place)
-            kept = given.drop(_PLACE)
-            self._keep(into or Path(file).name, _mapped(kept, kernel, schema))
+            kernel = self._kernel(file, of, params, beside=tables, keeps_place=ROW in given.columns)
+            self._keep(into or Path(file).name, _mapped(given, kernel, kernel.schema))
+
+    def each_group(self, file: str, of: str, by: str, **params: Any) -> None:
+        """Run a file below `sql/` that looks at the rows with each value of `by` alone."""
+        with _silent(file):
+            given = self._frame(of).repartition(by).sortWithinPartitions(by).drop(*_HIDDEN)
+            kernel = self._kernel(file, of, params, together=partial(groups_of, column=by))
+            self._keep(Path(file).name, _mapped(given, kernel, kernel.schema))
 
     def map(self, name: str, kernel: Kernel, result: str, *, whole: str | None = None) -> None:
         """Apply a kernel to a result, batch by batch, and keep what comes out."""
@@ -165,6 +166,16 @@ class SparkEngine:
         return self._results.has(name)
 
     # How.
+
+    def _kernel(self, file: str, of: str, params: Mapping[str, Any], **rest: Any) -> RowsInDuckDB:
+        """Return what runs a step on workers, with the schema of its result."""
+        text = (SQL / f"{file}.sql").read_text(encoding="utf-8")
+        kernel = RowsInDuckDB(file, text, of, params, **rest)
+        visible = pa.schema([field for field in self._schema(of) if field.name not in _HIDDEN])
+        schema = schema_of(kernel, visible)
+        if kernel.keeps_place:
+            schema = schema.append(pa.field(ROW, pa.int64()))
+        return replace(kernel, schema=schema)
 
     def _scanned(self, source: Source) -> tuple[int, list[Split]]:
         splits = splits_of(source)

@@ -13,6 +13,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hybriddp.errors import HybridDPError
@@ -73,21 +74,25 @@ def _fetched(
 
 
 @dataclass(frozen=True)
-class EachRow:
-    """A step that looks at each row alone; what stands beside is the same for all rows."""
+class RowsInDuckDB:
+    """A step that looks at each row alone, or at each group that comes `together`.
+
+    What stands beside is the same for all rows.
+    """
 
     file: str
     text: str
     of: str
     params: Mapping[str, Any]
-    schema: pa.Schema
     beside: Mapping[str, pa.Table] = field(default_factory=dict)
     keeps_place: bool = False
+    together: Callable[[Batches], Batches] | None = None
+    schema: pa.Schema = field(default_factory=lambda: pa.schema([]))
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Run it on batches of rows."""
         with silent_worker(f"step {self.file}"), _cursor() as connection:
-            for batch in batches:
+            for batch in self.together(batches) if self.together else batches:
                 yield from self._run(connection, pa.Table.from_batches([batch])).to_batches()
 
     def _run(self, connection: duckdb.DuckDBPyConnection, rows: pa.Table) -> pa.Table:
@@ -104,7 +109,7 @@ class EachRow:
         return result.cast(self.schema)
 
 
-def schema_of(step: EachRow, given: pa.Schema) -> pa.Schema:
+def schema_of(step: RowsInDuckDB, given: pa.Schema) -> pa.Schema:
     """Return the schema of what a step makes of such rows."""
     with _cursor() as connection:
         for name, table in {step.of: given.empty_table(), **step.beside}.items():
@@ -212,6 +217,23 @@ class MapRows:
                 yield from (
                     pa.Table.from_batches([self.kernel(batch)]).cast(self.schema).to_batches()
                 )
+
+
+def groups_of(batches: Batches, column: str) -> Iterator[pa.RecordBatch]:
+    """Cut batches that are sorted by a column anew, so that its equal values stay together."""
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        if batch.num_rows == 0:
+            continue
+        values = batch.column(column)
+        is_last = pc.fill_null(pc.equal(values, values[-1]), not values[-1].is_valid)
+        start = pc.index(is_last, True).as_py()
+        if start > 0 or (held and held[-1].column(column)[-1] != values[-1]):
+            yield pa.concat_batches([*held, batch[:start]])
+            held = []
+        held.append(batch[start:])
+    if held:
+        yield pa.concat_batches(held)
 
 
 def _splits_in(batches: Batches) -> Iterator[Split]:

@@ -105,7 +105,10 @@ def session() -> "SparkSession":
     builder: Any = SparkSession.builder
     where = address()
     is_remote = where.startswith("sc://")
-    for name, value in (_SETTINGS if is_remote else _SETTINGS | _STATIC_SETTINGS).items():
+    settings = _SETTINGS if is_remote else _SETTINGS | _STATIC_SETTINGS
+    if where.startswith("local"):  # nobody else is to reach it
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    for name, value in settings.items():
         builder = builder.config(name, value)
     try:
         made: SparkSession = (

@@ -57,8 +57,10 @@ def choose_people(run: ZealousRun) -> None:
         engine.step("histograms/people")
         number_texts(engine)
         if KEYWORDS in run.request.kinds:
-            for step in ("typed_keywords", "numbered_keywords", "keywords_of_queries"):
-                engine.step(f"histograms/{step}")
+            engine.step("histograms/named_queries")
+            engine.each_row("histograms/typed_keywords", "named_queries")
+            engine.step("histograms/numbered_keywords")
+            engine.step("histograms/keywords_of_queries")
         engine.step("histograms/searches")
 
 

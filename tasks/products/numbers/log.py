@@ -20,7 +20,6 @@ from tasks.store.home import write_whole
 # What the key is called if there is only one.
 EVERYBODY = "all"
 MAX_KEYS = 250
-_MAX_KEY_BYTES = 200
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ def ingest(run: NumbersRun) -> None:
         if engine is not None:
             load_numbers(engine, run)
             require_unchanged(run)
-            engine.step("numbers/number_metrics", into="log_metrics", uppers=_uppers(run))
+            engine.step("numbers/number_metrics", into="log_metrics")
 
 
 def load_numbers(engine: Engine, run: NumbersRun) -> None:
@@ -61,7 +60,9 @@ def load_numbers(engine: Engine, run: NumbersRun) -> None:
     load_log(engine, run, named, "numbers/stg_numbers", uppers=_uppers(run), is_counted=is_counted)
     _load_keys(engine, run)
     rules = [number.per_person for number in numbers]
-    engine.step("numbers/person_numbers", uppers=_uppers(run), per_person=rules)
+    engine.each_group(
+        "numbers/person_numbers", "stg_log", "person", uppers=_uppers(run), per_person=rules
+    )
 
 
 def _uppers(run: NumbersRun) -> list[float]:
@@ -73,7 +74,7 @@ def _load_keys(engine: Engine, run: NumbersRun) -> None:
     if run.request.key_column is None:  # which needs a roster
         engine.step("numbers/one_key", into="member_keys", key=EVERYBODY)
     else:
-        engine.step("numbers/member_keys", max_bytes=_MAX_KEY_BYTES)
+        engine.step("numbers/member_keys")
 
 
 def judge_log(run: NumbersRun) -> Verdict | None:
