@@ -77,6 +77,8 @@ def season_again(manifest: HeadListManifest, tables: Mapping[str, pa.Table]) -> 
     found = MeasuredSeason.of(season_of(place), weeks, stated.unseen)
     if not all(map(partial(_passed, found.draws.season), found.draws.weeks)):
         raise VerificationFailed("a record was named without passing a test of its week.")
+    if (stated.prior_from is None) != (found.draws.now.prior is None):
+        raise VerificationFailed("the season began with another list than the manifest says.")
     if found.listing(params).cells != found.chosen(params).cells:
         raise VerificationFailed("clients were asked about another list than the weeks give.")
     when = found_weeks(found)
