@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hybriddp.device.normalise import normalise_query
-from tasks.ledger.payloads import Publication
-from tasks.ledger.rules import PUBLICATIONS
+from tasks.ledger.payloads import Listed, Publication, Reserved
+from tasks.ledger.rules import PUBLICATIONS, Entry, Kind
 from tasks.release.refusals import BadInput
 
 if TYPE_CHECKING:
+    from tasks.products.head_list.request import ReleaseRequest
     from tasks.release.run import Release
 
 
@@ -25,6 +26,29 @@ def blocked_queries(
     kept: frozenset[str] = frozenset(earlier[-1].said(Publication).blocked if earlier else ())
     new = read_blocklist(blocklist)
     return kept | (new & frozenset(listed(release)) if new else new)
+
+
+def require_blocklist(request: "ReleaseRequest", entries: list[Entry]) -> None:
+    """Refuse to forget a blocklist in a series: names stay known, and would be shown again.
+
+    They come from weeks of a season and from lists before it, whatever became of them since.
+    """
+    reserved = {e.key: e.said(Reserved) for e in entries if e.kind is Kind.RESERVED}
+    lists = {k for k, r in reserved.items() if r.slot[::2] == (request.product, request.locale)}
+    blocking = [e for e in entries if e.key in lists and _kept_back(e)]
+    if blocking and request.blocklist is None:
+        raise BadInput(
+            f"epoch {reserved[blocking[-1].key].epoch} of {request.product}/{request.locale} kept "
+            "queries back by a blocklist, and names of a series come back by themselves: give "
+            "--blocklist in every epoch (an empty file if nothing is to be kept back any more). "
+            "Until then nobody is charged and nothing is drawn."
+        )
+
+
+def _kept_back(row: Entry) -> bool:
+    if row.kind is Kind.LISTED:
+        return bool(row.said(Listed).left_out)
+    return row.kind in PUBLICATIONS and bool(row.said(Publication).blocked)
 
 
 def read_blocklist(path: Path | None) -> frozenset[str]:

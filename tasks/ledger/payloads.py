@@ -176,6 +176,7 @@ class Publication(Row):
     latest: bool = True  # whether readers are pointed to it
     cap: Cap | None = None
     salt: str | None = None
+    described: str | None = None  # the digest of all that its manifest says; since 0.3.0
 
 
 class Withheld(Row):

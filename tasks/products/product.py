@@ -84,9 +84,9 @@ class Checking(Protocol):
         """Return the measurements as decisions change them; only who has such is asked."""
 
     def recomputed_files(
-        self, manifest: Any, tables: "Tables", measured: "Tables"
+        self, manifest: Any, tables: "Tables", measured: "Tables", hidden: frozenset[str] | None
     ) -> dict[str, bytes]:
-        """Return the data files that the measurements give; raise VerificationFailed."""
+        """Return the data files without these texts (None: what is missing), or raise."""
 
 
 class Making(Protocol):

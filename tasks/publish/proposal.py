@@ -6,10 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from hybriddp.device.package import canonical_json
-from tasks.ledger.chain import GENESIS
-from tasks.ledger.rules import Entry, Kind
 from tasks.products.request import Form
-from tasks.publish.publication import Facts, described_files, next_payload, wanted_facts
+from tasks.publish.publication import (
+    Facts,
+    described_files,
+    imagined,
+    next_payload,
+    wanted_facts,
+)
 from tasks.publish.showing import in_markdown, visible
 from tasks.release.run import Release
 
@@ -36,12 +40,8 @@ class Proposal:
 def propose(release: Release, settings: Form) -> Proposal:
     """Build what would be published, whole; nothing is written."""
     facts = wanted_facts(release, settings)
-    payload = next_payload(release, facts, revision=1)
-    # A label says nothing of its row's place in the ledger.
-    imagined = Entry(
-        1, "", Kind.PUBLISHED, release.release_id, release.attempt, "", payload, GENESIS, GENESIS
-    )
-    files, _ = described_files(release, imagined)
+    row = imagined(release, next_payload(release, facts, revision=1))
+    files, _ = described_files(release, row)
     tables = release.product.propose(release, settings).tables
     return Proposal(
         facts,

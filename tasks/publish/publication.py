@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.budget.policy_change import promised_policy
+from tasks.ledger.chain import GENESIS
 from tasks.ledger.ledger import LedgerCorrupt, LedgerMoved
 from tasks.ledger.payloads import Publication
 from tasks.ledger.rules import Entry, Kind
@@ -19,7 +20,13 @@ from tasks.release.run import Release
 from tasks.store.home import whole_directory
 from tasks.store.keys import Keyring
 from tasks.verify.in_ledger import InLedger
-from tasks.verify.manifest import SCHEMA_VERSION, code_version, manifest_bytes, signed_bytes
+from tasks.verify.manifest import (
+    SCHEMA_VERSION,
+    code_version,
+    described_digest,
+    manifest_bytes,
+    signed_bytes,
+)
 from tasks.verify.reading import described as as_read
 from tasks.verify.signatures import is_signed
 
@@ -61,7 +68,7 @@ def record(release: Release, facts: Facts, *, revision: int = 1) -> Entry:
         there = release.state.find(kind, draw)
         if there is not None:
             return there
-        payload = next_payload(release, facts, revision)
+        payload = _sealed(release, next_payload(release, facts, revision))
         try:
             return release.ledger.append(
                 kind, release.release_id, release.attempt, payload, draw=draw, expected_head=head
@@ -90,6 +97,27 @@ def next_payload(release: Release, facts: Facts, revision: int) -> Publication:
         settings=facts.settings,
         blocked=facts.blocked,
     )
+
+
+def imagined(release: Release, payload: Publication) -> Entry:
+    """Return a row that is not written yet: nothing but the manifest says where it stands."""
+    key = release.release_id, release.attempt
+    return Entry(1, "", Kind.PUBLISHED, *key, "", payload, GENESIS, GENESIS)
+
+
+def _sealed(release: Release, payload: Publication) -> Publication:
+    """Add the digest of what is published: the label and all words are then on record, too."""
+    _, manifest = described_files(release, imagined(release, payload))
+    digest = described_digest(json.loads(manifest))
+    return payload.model_copy(update={"described": digest})
+
+
+def gives_what_it_says(release: Release, publication: Entry) -> bool:
+    """Whether this program would write a publication byte for byte again, as its row says it."""
+    if not has_our_bytes(publication):
+        return False
+    said = publication.said(Publication)
+    return said.described in (None, _sealed(release, said).described)
 
 
 def record_again(release: Release, publication: Entry) -> Entry:

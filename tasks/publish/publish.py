@@ -22,7 +22,7 @@ from tasks.products.request import Form
 from tasks.publish.publication import (
     Facts,
     folder_of,
-    has_our_bytes,
+    gives_what_it_says,
     put_on_shelf,
     record,
     record_again,
@@ -151,7 +151,7 @@ def _put_on_shelf_again(release: Release, publication: Entry) -> Entry:
     revision.
     """
     is_lost = not folder_of(release, publication).exists()
-    if is_lost and not has_our_bytes(publication):
+    if is_lost and not gives_what_it_says(release, publication):
         publication = record_again(release, publication)
     put_on_shelf(release, publication)
     return publication

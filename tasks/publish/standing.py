@@ -60,6 +60,10 @@ class Standing:
         of_it = (e for e in self.of_release(key) if e.said(Publication).revision == revision)
         return next(of_it, None)
 
+    def named(self, folder: str) -> Entry | None:
+        """Return the publication that lies in a folder of this name."""
+        return next((e for e in self.publications if folder_name(e) == folder), None)
+
     def standing(self, key: Key) -> list[Entry]:
         """Return those publications of a release that nothing took down, oldest first."""
         return [e for e in self.of_release(key) if self.taken_down_by(e) is None]
@@ -95,9 +99,13 @@ class Standing:
         """Return what would be the newest if a release were withdrawn."""
         return self.newest(lambda e: e.key != key)
 
+    def reservation(self, publication: Entry) -> Reserved:
+        """Return what was reserved for a publication."""
+        return self.reservations[publication.key].said(Reserved)
+
     def epoch_of(self, publication: Entry) -> str:
         """Return the period that a publication is about."""
-        return self.reservations[publication.key].said(Reserved).epoch
+        return self.reservation(publication).epoch
 
     def would_be_newest(self, key: Key) -> bool:
         """Whether a publication of this release, written now, would be the newest."""

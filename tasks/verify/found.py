@@ -27,6 +27,15 @@ _OWN = {"manifest.json", "manifest.sig"}
 _MAX_RELEASE_BYTES = 512 * 2**20
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the measurements of a release lie, and what a ledger that is at hand says of them."""
+
+    folder: Path
+    # Texts that are left out; without a ledger nobody knows more than that some are missing.
+    hidden: frozenset[str] | None = None
+
+
 @dataclass
 class Found:
     """What a folder holds, read once: what was checked is what is used."""
@@ -107,6 +116,17 @@ class Found:
         """See that the tables have their columns, and that both forms agree."""
         return f"{len(self.tables)} tables have their schema, and both forms of each say the same"
 
+    def require_hidden(self, hidden: frozenset[str]) -> str:
+        """See that no table shows a text that is left out."""
+        for name, table in self.tables.items():
+            for column in set(table.column_names) - {"url"}:
+                if not hidden.isdisjoint(table[column].to_pylist()):
+                    raise VerificationFailed(
+                        f"{name}.parquet shows a text that the ledger says is left out: somebody "
+                        "has the key. Do not use the release."
+                    )
+        return f"{len(hidden)} texts are left out"
+
     def check_promise(self) -> str:
         """See that what is promised follows from the parameters, and the label from both."""
         manifest, verifier = self.manifest, self.verifier
@@ -121,9 +141,9 @@ class Found:
             raise VerificationFailed("label.md does not say what the manifest promises.")
         return "guarantees follow from the parameters, the label from both"
 
-    def check_recomputed(self, measurements: Path) -> str:
+    def check_recomputed(self, source: Source) -> str:
         """Make the tables again from the noisy measurements."""
-        signed = self.manifest.measurements
+        signed, measurements = self.manifest.measurements, source.folder
         measured = {
             group: self._measurement(measurements, group, signed.get(group))
             for group in self.verifier.groups(self.manifest)
@@ -136,7 +156,7 @@ class Found:
                 key: self._measurement(every / release / str(attempt), group, digest)
                 for key, release, attempt, group, digest in self.verifier.earlier(self.manifest)
             }
-        again = self.verifier.recomputed_files(self.manifest, self.tables, decided)
+        again = self.verifier.recomputed_files(self.manifest, self.tables, decided, source.hidden)
         for name, data in again.items():
             # Parquet's bytes depend on the writer's version; its rows do not.
             same = (

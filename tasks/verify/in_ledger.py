@@ -12,8 +12,9 @@ from typing import Any
 from tasks.ledger.ledger import Ledger, LedgerCorrupt
 from tasks.ledger.payloads import Drawn, EarlierWeek, Publication, Reserved, Terms
 from tasks.ledger.rules import Attempt, Entry, Kind
+from tasks.products.head_list import HEADLIST
 from tasks.products.registry import product_of
-from tasks.verify.manifest import expiry_of
+from tasks.verify.manifest import described_digest, expiry_of
 
 
 @dataclass(frozen=True)
@@ -57,14 +58,29 @@ class InLedger:
             "cap": (facts.cap or reserved.policy).as_json(),
         }
 
+    @property
+    def hidden(self) -> frozenset[str]:
+        """The texts that were measured and are left out."""
+        return frozenset(self.publication.said(Publication).blocked)
+
+    @property
+    def knows_the_files(self) -> bool:
+        """Whether its row holds the digest of what was published: of label and words, too."""
+        return self.publication.said(Publication).described is not None
+
     def differing(self, signed: Mapping[str, Any]) -> list[str]:
         """Name the fields of a signed manifest that are not what the ledger says."""
+        said = self.publication.said(Publication)
         others = {
             "guarantees": self._are_charged(signed["guarantees"]),
             "season": self._is_its_season(signed.get("season")),
+            "decimals": signed.get("decimals") in (None, said.settings.get("decimals")),
         }
-        own = [name for name, said in self.facts.items() if signed[name] != said]
-        return own + [name for name, agrees in others.items() if not agrees]
+        own = [name for name, known in self.facts.items() if signed[name] != known]
+        found = own + [name for name, agrees in others.items() if not agrees]
+        # Whatever differs has another digest, so it says something only where nothing else does.
+        is_other = self.knows_the_files and described_digest(signed) != said.described
+        return found or (["files, label or words"] if is_other else [])
 
     @property
     def _decisions(self) -> dict[str, str]:
@@ -86,13 +102,19 @@ class InLedger:
         weeks = stated["earlier"]
         said = (stated["first_epoch"], stated["numbers"], stated["unseen"], len(weeks))
         reserved = (place.first_epoch, place.numbers, place.unseen, len(place.earlier))
-        return said == reserved and all(map(self._was_drawn, weeks, place.earlier))
+        is_known_list = stated.get("prior_from") in (None, place.names_of)
+        return (
+            said == reserved and is_known_list and all(map(self._was_drawn, weeks, place.earlier))
+        )
 
     def _was_drawn(self, week: Mapping[str, Any], known: EarlierWeek) -> bool:
         """Whether a week before is the one that was known, with what was drawn in it."""
-        drawn = _digests(self.ledger.attempt(known.release_id, known.attempt))
-        is_known = known.as_json().items() <= week.items()
-        return is_known and week["measurements"].items() <= drawn.items()
+        state = self.ledger.attempt(known.release_id, known.attempt)
+        if state.reserved is None:
+            return False
+        people = state.reserved.groups[HEADLIST].members
+        is_known = (known.as_json() | {"people": people}).items() <= week.items()
+        return is_known and week["measurements"].items() <= _digests(state).items()
 
 
 def _digests(state: Attempt) -> dict[str, str]:

@@ -3,6 +3,7 @@
 It is read once, at the door, into the model of its product; behind it nobody looks into a mapping.
 """
 
+import hashlib
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from functools import cache
@@ -194,6 +195,15 @@ def guarantees_of(groups: Mapping[str, Terms], words: Words) -> dict[str, Any]:
 def manifest_bytes(manifest: Mapping[str, Any]) -> bytes:
     """Return the one spelling of a manifest."""
     return canonical_json(manifest)
+
+
+def described_digest(manifest: Mapping[str, Any]) -> str:
+    """Return the digest of all that a manifest says, and so of every file, the label among them.
+
+    Only its row's own place is left out, because the digest stands in that row.
+    """
+    said = {name: value for name, value in manifest.items() if name != "ledger"}
+    return hashlib.sha256(manifest_bytes(said)).hexdigest()
 
 
 def signed_bytes(data: bytes) -> bytes:

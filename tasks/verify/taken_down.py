@@ -53,10 +53,13 @@ def _is_about(notice: Mapping[str, Any], folder: Path, manifest: Mapping[str, An
     return all(notice.get(name) == manifest.get(name) for name in named)
 
 
-def ask_the_ledger(home: Home, manifest: Manifest, data: bytes) -> None:
-    """Refuse a release that the home's ledger does not let stand, or does not know as it says."""
+def ask_the_ledger(home: Home, manifest: Manifest, data: bytes) -> InLedger | None:
+    """Return what the home's ledger, if it has one, knows of a release.
+
+    Refuse what it does not let stand, or does not know as it says.
+    """
     if not home.ledger.exists():
-        return
+        return None
     entries = Ledger(home.ledger).entries()
     standing = Standing.among(entries, manifest.product, manifest.locale)
     publication = standing.revision((manifest.release_id, manifest.attempt), manifest.revision)
@@ -78,3 +81,4 @@ def ask_the_ledger(home: Home, manifest: Manifest, data: bytes) -> None:
             f"the ledger says something else of {', '.join(fields)} than the signed manifest: "
             "somebody has the key, or the ledger is of another home. Do not use the release."
         )
+    return known

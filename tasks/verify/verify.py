@@ -1,6 +1,7 @@
 """Check a published release as a consumer or an auditor would: trust the key, nothing else."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from tasks.store.reading import (
     read_file,
 )
 from tasks.verify.checks import Check, VerificationFailed
-from tasks.verify.found import Found
+from tasks.verify.found import Found, Source
 from tasks.verify.manifest import SIGNATURE_BYTES, Manifest, signed_bytes
 from tasks.verify.reading import Misfit, read_manifest
 from tasks.verify.signatures import is_signed
@@ -32,7 +33,7 @@ def verify_release(
     public_key: bytes,
     *,
     min_sequence: int = 0,
-    measurements: Path | None = None,
+    measurements: Path | Source | None = None,
     now: datetime | None = None,
     may_be_expired: bool = False,
 ) -> tuple[Manifest, list[Check]]:
@@ -40,7 +41,7 @@ def verify_release(
 
     The signature comes first: nothing of a file is believed, or even parsed, before it.
     """
-    manifest = _signed_manifest(folder, public_key)
+    manifest, _ = _signed_manifest(folder, public_key)
     checks = [Check("signature", "the manifest was signed with the trusted key")]
     found = Found(folder, manifest)
     steps: dict[str, Callable[[], str]] = {
@@ -53,7 +54,8 @@ def verify_release(
         "not withdrawn": lambda: "the publisher has not withdrawn it",
     }
     if measurements is not None:
-        steps["recomputed"] = lambda: found.check_recomputed(measurements)
+        source = measurements if isinstance(measurements, Source) else Source(measurements)
+        steps["recomputed"] = lambda: found.check_recomputed(source)
     for name, step in steps.items():
         checks.append(Check(name, _sure(name, step)))
     return manifest, checks
@@ -74,32 +76,75 @@ def _sure(name: str, step: Callable[[], str]) -> str:
 
 def verify_publication(home: Home, folder: Path, public_key: bytes) -> list[Check]:
     """Verify a folder of this home's public zone, with the measurements that it came from."""
-    measurements = own_measurements(home, folder, public_key)
-    manifest, checks = verify_release(folder, public_key, measurements=measurements)
+    own = ask_own_ledger(home, folder, public_key)
+    manifest, checks = verify_release(folder, public_key, measurements=own.source)
     newest, pointer = follow(folder.parent)
     if pointer is not None and newest == folder:
         check_pointer(pointer, manifest)
-    return checks
+    return [*checks[:1], *own.checks, *checks[1:]]
+
+
+def known_release(home: Home, folder: Path, public_key: bytes) -> Found:
+    """Return what a folder holds, which is what this home published; what was read is checked.
+
+    Raises VerificationFailed. Without a digest of its files in the ledger it is made again.
+    """
+    own = ask_own_ledger(home, folder, public_key)
+    _sure("files", own.found.check_files)
+    _sure("tables", own.found.check_tables)
+    if not own.knows_the_files:
+        _sure("recomputed", lambda: own.found.check_recomputed(own.source))
+    return own.found
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """A release of a home, which its ledger lets stand and knows as its manifest says."""
+
+    found: Found
+    source: Source
+    checks: list[Check]  # none without a ledger
+    knows_the_files: bool = False
+
+
+def ask_own_ledger(home: Home, folder: Path, public_key: bytes) -> Own:
+    """Compare a release with the ledger of its home; raise VerificationFailed."""
+    manifest, data = _signed_manifest(folder, public_key)
+    require_own_shelf(home.public, folder, manifest)
+    known = ask_the_ledger(home, manifest, data)
+    found = Found(folder, manifest)
+    measurements = home.measurement(manifest.release_id, manifest.attempt)
+    if known is None:
+        return Own(found, Source(measurements), [])
+    if known.hidden:  # also where nobody has the measurements, which would say it
+        _sure("tables", lambda: found.require_hidden(known.hidden))
+    said = "the manifest says what was reserved, charged, drawn and published" if (
+        known.knows_the_files
+    ) else (
+        "the manifest says what was reserved, charged and drawn; label and words were not checked "
+        "against the ledger, which did not keep their digest before version 0.3.0"
+    )  # fmt: skip
+    source = Source(measurements, known.hidden)
+    return Own(found, source, [Check("ledger", said)], known.knows_the_files)
 
 
 def own_measurements(home: Home, folder: Path, public_key: bytes) -> Path:
     """Return where a home keeps the measurements of a release that its ledger lets stand."""
-    manifest = _signed_manifest(folder, public_key)
-    require_own_shelf(home.public, folder, manifest)
-    ask_the_ledger(home, manifest, _signed_data(folder, public_key))
-    return home.measurement(manifest.release_id, manifest.attempt)
+    return ask_own_ledger(home, folder, public_key).source.folder
 
 
 def _fail(message: str) -> VerificationFailed:
     return VerificationFailed(message)
 
 
-def _signed_manifest(folder: Path, public_key: bytes) -> Manifest:
+def _signed_manifest(folder: Path, public_key: bytes) -> tuple[Manifest, bytes]:
+    """Return what was signed, as its model and as it is spelt."""
     if not folder.is_dir():
         raise _fail(f"{folder} is not the folder of a release.")
     check_notice(folder, public_key, lambda: _signed_data(folder, public_key))
     try:
-        return read_manifest(_signed_data(folder, public_key))
+        data = _signed_data(folder, public_key)
+        return read_manifest(data), data
     except Misfit as error:
         raise _fail(str(error)) from None
 

@@ -24,7 +24,7 @@ def publisher(run, folder):
 
 def test_honest_release_passes_with_its_measurements(run, folder, key):
     checks = verify_publication(run.home, folder, key)
-    assert len(checks) == 8
+    assert len(checks) == 9
     assert checks[-1].name == "recomputed"
 
 

@@ -14,10 +14,17 @@ from hybriddp.device.package import read_package
 from hybriddp.device.reporting import Device, ReportRefused
 from tasks.budget.reserve import void_reservation
 from tasks.ledger.ledger import Ledger
+from tasks.ledger.rules import Kind
 from tasks.store.home import Home
 from tasks.verify.signatures import is_signed
-from tasks.verify.verify import VerificationFailed, verify_release
+from tasks.verify.verify import (
+    VerificationFailed,
+    ask_own_ledger,
+    known_release,
+    verify_release,
+)
 from tests.compatibility.old_homes import OldHome, remembered, require_same, unpack
+from tests.publish.checking.spoiling import Publisher
 
 # What was published, in all its forms.
 SIMULATED = [
@@ -67,6 +74,33 @@ def test_every_release_of_the_archive_is_tested_here(unpacked):
 def test_a_published_folder_verifies_in_the_same_words(unpacked, home, name):
     unpacked[home].require_verified(name)
     unpacked[home].require_verified(name, by_the_key_alone=True)
+
+
+@pytest.mark.parametrize("name", ["words", "blocked"])
+@pytest.mark.parametrize(
+    ("are_shown", "words"),
+    [(True, "shows a text that the ledger says is left out"), (False, "missing .*beyond those")],
+    ids=["a blocked text is shown", "another is hidden"],
+)
+def test_nothing_is_hidden_but_what_its_row_says(copy_of, name, are_shown, words):
+    """Rows of then have no digest of what was published, and say which texts were blocked."""
+    made = copy_of("simulated")
+    run, folder = made.find(name), made.folder(name)
+    row = run.state.find(Kind.PUBLISHED)
+    shown = run.product.make(run, row.payload.settings, frozenset(), row.payload.schema_version)
+    listed = [row for table in shown.tables.values() for row in table.to_pylist()]
+    texts = {row.get("query") or row.get("keyword") for row in listed}
+    blocked = frozenset(row.payload.blocked)
+    hidden = frozenset() if are_shown else blocked | {min(texts - blocked)}
+    again = run.product.make(run, row.payload.settings, hidden, row.payload.schema_version)
+    publisher = Publisher(run, folder)
+    [check] = ask_own_ledger(made.home, folder, made.key).checks
+    assert "label and words were not checked" in check.detail
+    publisher.manifest |= {n: again.facts[n] for n in publisher.manifest if n in again.facts}
+    publisher.sign(**again.tables)
+    verify_release(folder, made.key, measurements=run.folder, may_be_expired=True)
+    with pytest.raises(VerificationFailed, match=words):
+        known_release(made.home, folder, made.key)
 
 
 @pytest.mark.parametrize("name", ["withdrawn", "blocked_later"])

@@ -15,7 +15,7 @@ PUBLIC = ["means.parquet", "means.jsonl", "label.md", "manifest.json", "manifest
 def test_honest_release_passes_with_its_measurements(run, folder, key):
     names = [check.name for check in verify_publication(run.home, folder, key)]
     assert names[-1] == "recomputed"
-    assert len(names) == 8
+    assert len(names) == 9
 
 
 def test_verifying_imports_nothing_that_takes_long(run, folder):

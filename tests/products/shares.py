@@ -117,7 +117,7 @@ def make(release, settings, _hidden, _version) -> Made:
     return Made(tables, {"guarantees": guarantees, "decimals": decimals}, decimals)
 
 
-def recomputed_files(manifest, _tables, measured) -> dict[str, bytes]:
+def recomputed_files(manifest, _tables, measured, _hidden) -> dict[str, bytes]:
     return files_of(tables_of(measured[HOLDERS], manifest.decimals), manifest.decimals)
 
 

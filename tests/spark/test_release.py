@@ -8,11 +8,11 @@ import pytest
 from tasks.budget.spending import sealed_file
 from tasks.ledger.payloads import Reserved
 from tasks.ledger.rules import Kind
+from tasks.orchestration.tasks import StepFailed
 from tasks.products.head_list.request import ReleaseRequest
 from tasks.products.head_list.run import identify
 from tasks.products.histograms.draws import identify as identify_histograms
 from tasks.products.histograms.request import ZealousRequest
-from tasks.orchestration.tasks import StepFailed
 from tasks.release.walk import run_release
 from tasks.store.keys import Keyring
 from tasks.verify.verify import verify_publication

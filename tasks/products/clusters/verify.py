@@ -60,7 +60,10 @@ def label(manifest: ClusterManifest) -> str:
 
 
 def recomputed_files(
-    manifest: ClusterManifest, tables: Mapping[str, pa.Table], measured: Mapping[str, pa.Table]
+    manifest: ClusterManifest,
+    tables: Mapping[str, pa.Table],
+    measured: Mapping[str, pa.Table],
+    hidden: frozenset[str] | None = None,
 ) -> dict[str, bytes]:
     """Walk from the first centres to the last ones again."""
     parameters = manifest.parameters

@@ -45,7 +45,7 @@ class HeadListRun(SearchRun):
         from tasks.products.head_list.series.draws import require_carried
         from tasks.products.head_list.series.place import place_of, require_lasting_cap
 
-        place = place_of(self.request, entries, self.home)
+        place = place_of(self.request, entries)
         with open_warehouse(self) as engine:
             is_stale = groups_are_stale(engine, self)
         if place != self.place or is_stale:  # who takes part was decided on what was known then
@@ -100,7 +100,7 @@ def _placed(request: ReleaseRequest, home: Home) -> ReleaseRequest:
     entries = ledger.entries()
     # A burnt last week is refused before anything else.
     forget_ended(entries, home, ledger.moment())
-    return WeekRequest.at_place(request, place_of(request, entries, home))
+    return WeekRequest.at_place(request, place_of(request, entries))
 
 
 def _as_reserved(request: ReleaseRequest, home: Home) -> ReleaseRequest:

@@ -61,10 +61,14 @@ def label(manifest: HistogramManifest) -> str:
 
 
 def recomputed_files(
-    manifest: HistogramManifest, tables: Mapping[str, pa.Table], measured: Mapping[str, pa.Table]
+    manifest: HistogramManifest,
+    tables: Mapping[str, pa.Table],
+    measured: Mapping[str, pa.Table],
+    hidden: frozenset[str] | None,
 ) -> dict[str, bytes]:
     """Build the histograms again, without what was blocked; compare what is no file."""
-    blocked, version = _missing_texts(tables, measured), manifest.schema_version
+    blocked = _missing_texts(tables, measured) if hidden is None else hidden
+    version = manifest.schema_version
     again = {
         kind: build_table(kind, rank_items(kind, table), blocked, version)
         for kind, table in measured.items()

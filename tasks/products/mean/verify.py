@@ -70,7 +70,10 @@ def label(manifest: MeanManifest) -> str:
 
 
 def recomputed_files(
-    manifest: MeanManifest, tables: Mapping[str, pa.Table], measured: Mapping[str, pa.Table]
+    manifest: MeanManifest,
+    tables: Mapping[str, pa.Table],
+    measured: Mapping[str, pa.Table],
+    hidden: frozenset[str] | None = None,
 ) -> dict[str, bytes]:
     """Estimate the means again; compare what is no file."""
     found = estimate_means(manifest.parameters.design, by_key(measured))

@@ -13,13 +13,13 @@ from tests.release.support import waive_gates
 
 @pytest.fixture(scope="session")
 def seasons(fast_folder) -> dict[int, Path]:
-    """Folders with a home after one and after two weeks, their logs, and what week 1 carried."""
+    """Folders with a home after one, two and three weeks, with logs and what was carried before."""
     root, found = fast_folder / "season", {}
     root.mkdir()
     home = series_home(root / "home")
     with pytest.MonkeyPatch.context() as monkeypatch:
         waive_gates(monkeypatch.setattr)
-        for week in (1, 2):
+        for week in (1, 2, 3):
             run_week(home, root, week, usual())
             found[week] = shutil.copytree(root, fast_folder / f"season-after-{week}")
             shutil.copytree(home.series, root / "backup", dirs_exist_ok=True)

@@ -10,10 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.ledger.charges import Charge
+from tasks.ledger.rules import Kind
 from tasks.products.head_list import JOINING
 from tasks.products.head_list.series.request import week_prices
 from tasks.publish.publish import published_folder
 from tasks.verify.checks import VerificationFailed
+from tasks.verify.found import Source
+from tasks.verify.manifest import SCHEMA_VERSION
 from tasks.verify.verify import own_measurements, verify_release
 from tests.homes import new_home
 from tests.publish.checking.spoiling import Publisher
@@ -111,7 +114,13 @@ def another_week_before(_run: Any, manifest: dict[str, Any]) -> None:
     week["measurements"]["S"] = "0" * 64
 
 
+def other_people_before(_run: Any, manifest: dict[str, Any]) -> None:
+    [week] = manifest["season"]["earlier"]
+    week["people"] = 60
+
+
 NOT_RESERVED = {
+    "other people before": (other_people_before, "season"),
     "another name": (setting("parameters", "series", to="daily"), "parameters"),
     "a week less": (setting("season", "earlier", to=[]), "season"),
     "a week that was not drawn": (setting("season", "unseen", to=[1]), "season"),
@@ -130,6 +139,35 @@ def test_a_season_that_was_not_reserved_is_refused_beside_the_ledger(run, change
     publisher.sign()
     with pytest.raises(VerificationFailed, match=f"something else of {fields} than"):
         own_measurements(run.home, folder, key_of(run))
+
+
+@pytest.mark.parametrize("hidden", ["maps", "weather"])
+def test_beside_the_ledger_nothing_is_hidden_or_shown_but_what_it_says(run, hidden):
+    """Whoever has the key may say that something is blocked; who has no ledger must believe it."""
+    folder, blocked = published_folder(run), frozenset({hidden})
+    as_signed, as_forged = Source(run.folder, frozenset()), Source(run.folder, blocked)
+    verify_release(folder, key_of(run), measurements=as_signed)
+    with pytest.raises(VerificationFailed, match="beyond those that were blocked"):
+        verify_release(folder, key_of(run), measurements=as_forged)
+    publisher = Publisher(run, folder)
+    settings = run.state.find(Kind.PUBLISHED).payload.settings
+    made = run.product.make(run, settings, blocked, SCHEMA_VERSION)
+    publisher.manifest |= made.facts
+    publisher.sign(**made.tables)
+    for source in (as_forged, run.folder):
+        verify_release(folder, key_of(run), measurements=source)
+    with pytest.raises(VerificationFailed, match="beyond those that were blocked"):
+        verify_release(folder, key_of(run), measurements=as_signed)
+
+
+def test_beside_the_ledger_no_change_is_hidden_of_what_is_listed(run):
+    folder = published_folder(run)
+    publisher = Publisher(run, folder)
+    publisher.manifest["season"]["hidden_changes"] = len(publisher.rows("changes"))
+    publisher.sign(changes=publisher.table("changes", []))
+    verify(run, folder)
+    with pytest.raises(VerificationFailed, match="changes are missing beyond"):
+        verify_release(folder, key_of(run), measurements=Source(run.folder, frozenset()))
 
 
 def test_a_list_is_settled_where_devices_are_asked_and_nowhere_else(run):

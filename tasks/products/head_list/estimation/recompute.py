@@ -16,6 +16,7 @@ from tasks.products.head_list.estimation.tables import build_tables
 from tasks.products.head_list.label import HeadListManifest, describe_check
 from tasks.products.head_list.parameters import groups_of
 from tasks.verify.checks import VerificationFailed
+from tasks.verify.manifest import code_version
 
 if TYPE_CHECKING:
     from tasks.products.head_list.series.measured import MeasuredSeason
@@ -33,7 +34,10 @@ def estimated_from(
 
 
 def recomputed_files(
-    manifest: HeadListManifest, tables: Mapping[str, pa.Table], measured: Mapping[str, pa.Table]
+    manifest: HeadListManifest,
+    tables: Mapping[str, pa.Table],
+    measured: Mapping[str, pa.Table],
+    hidden: frozenset[str] | None,
 ) -> dict[str, bytes]:
     """Do the whole post-processing again; compare what is no file, return what is."""
     params, found = manifest.parameters.params, _measured(manifest, measured)
@@ -42,7 +46,9 @@ def recomputed_files(
         raise VerificationFailed("the guarantees speak of other clients than have reported.")
     if describe_check(check) != manifest.cross_check.model_dump():
         raise VerificationFailed("the cross-check is not the one that the measurements give.")
-    blocked = frozenset(listing.listed_queries) - set(tables["trends"]["query"].to_pylist())
+    _require_own_words(manifest, found)
+    missing = frozenset(listing.listed_queries) - set(tables["trends"]["query"].to_pylist())
+    blocked = missing if hidden is None else hidden
     again = build_tables(listing, bounded, manifest.decimals, blocked)
     if again.n_blocked != manifest.blocked_queries:
         raise VerificationFailed(
@@ -54,8 +60,16 @@ def recomputed_files(
     if manifest.season is not None:
         from tasks.products.head_list.series.verify import changes_again
 
-        tables_again["changes"] = changes_again(manifest, found, tables, blocked)
+        is_sure = hidden is not None
+        tables_again["changes"] = changes_again(manifest, found, tables, blocked, is_sure=is_sure)
     return files_of(tables_again, again.decimals)
+
+
+def _require_own_words(manifest: HeadListManifest, found: "Measured | MeasuredSeason") -> None:
+    """See that intervals are called what they are; other versions may say it otherwise."""
+    method = found.strategy(manifest.parameters.params).INTERVAL_METHOD
+    if manifest.code_version == code_version() and manifest.interval_method != method:
+        raise VerificationFailed("the intervals are not of the kind that the manifest says.")
 
 
 def _measured(

@@ -6,7 +6,7 @@ that dies in between has burnt its week, and the state of the week before is sti
 ledger knows.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ import pyarrow as pa
 from hybriddp.arrays import BoolArray
 from hybriddp.series.finding import Carried, WeekFinding
 from hybriddp.series.season import Season
+from tasks.gates.blocklist import require_blocklist
 from tasks.measured.drawing import draw_together
 from tasks.products.head_list import HEADLIST, JOINING
 from tasks.products.head_list.estimation.listing import Cell, Listing
@@ -54,10 +55,11 @@ def draw_week(run: HeadListRun) -> pa.Table:
 
     def count() -> Counted:
         _require_next(run)
-        before = _last_drawn(run)
+        require_blocklist(run.request, run.ledger.entries())
+        drawn = _drawn(run)
         numbers = season.most_records, season.weight_units, season.share_units
-        known, prior = known_before(run, before)
-        return Counted(sum_records(run, *numbers), known, prior, _carried(run, season, before))
+        known, prior = known_before(run, drawn)
+        return Counted(sum_records(run, *numbers), known, prior, _carried(run, season, drawn))
 
     def draw(counted: Counted) -> dict[str, pa.Table]:
         tables, state = draw_from(season, run.place.week, counted)
@@ -145,13 +147,16 @@ def _measure(
 
 
 def require_carried(run: HeadListRun) -> None:
-    """See that what the season carries can be read, before anybody pays for the week."""
-    _carried(run, season_of(run.place), _last_drawn(run))
+    """See that what a week is drawn from can be read, before anybody pays for it."""
+    drawn = _drawn(run)
+    known_before(run, drawn)
+    _carried(run, season_of(run.place), drawn)
 
 
-def _carried(run: HeadListRun, season: Season, before: Week | None) -> State:
-    if before is None:
+def _carried(run: HeadListRun, season: Season, drawn: Sequence[Week]) -> State:
+    if not drawn:
         return State.nothing(season)
+    before = drawn[-1]
     assert before.state is not None
     return _store_of(run).load(before.place.week, before.state, season)
 
@@ -168,11 +173,10 @@ def _require_next(run: HeadListRun) -> None:
         )
 
 
-def _last_drawn(run: HeadListRun) -> Week | None:
-    """Return the newest week of the season that was drawn before this one."""
+def _drawn(run: HeadListRun) -> list[Week]:
+    """Return the weeks of the season that were drawn before this one, in order."""
     before = (week for week in season_weeks(run) if week.place.week < run.place.week)
-    drawn = [week for week in before if week.is_drawn]
-    return max(drawn, key=lambda week: week.place.week, default=None)
+    return sorted((week for week in before if week.is_drawn), key=lambda week: week.place.week)
 
 
 def forget_older(run: HeadListRun) -> None:

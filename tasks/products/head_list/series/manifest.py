@@ -67,6 +67,8 @@ class SeasonStated(Part):
     ]
 
     hidden_changes: Annotated[int, fitting(whole(0, 10_000))]  # left out by a blocklist
+    # The publication whose estimates count as one more week before the first, if any does.
+    prior_from: Annotated[str | None, fitting(maybe(name))] = None
 
     def place(self, parameters: HeadListParameters) -> SeasonPlace:
         """Return the place of the week as the ledger knows it; the names before are not said."""

@@ -13,22 +13,16 @@ from hybriddp.params import Budget
 from hybriddp.series.design import SeasonDesign
 from hybriddp.series.season import Season
 from tasks.budget.policy import Policy
-from tasks.gates.lists import latest_folder
-from tasks.ledger.payloads import (
-    Drawn,
-    EarlierWeek,
-    Listed,
-    Publication,
-    Reserved,
-    SeasonPlace,
-)
+from tasks.gates.blocklist import require_blocklist
+from tasks.ledger.payloads import Drawn, EarlierWeek, Reserved, SeasonPlace
 from tasks.ledger.rules import Entry, Kind, live_reservations
 from tasks.log.epochs import Epoch
-from tasks.products.head_list import HEADLIST, JOINING
+from tasks.products.head_list import HEAD_LIST, HEADLIST, JOINING
 from tasks.products.head_list.request import ReleaseRequest
 from tasks.products.head_list.run import HeadListRun
+from tasks.products.registry import product_of
+from tasks.publish.standing import Standing, folder_name
 from tasks.release.refusals import BadInput, BudgetRefused
-from tasks.store.home import Home
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +37,6 @@ class Week:
     state: str | None  # the digest of what it carries on, once it is drawn
     is_drawn: bool
     stands: bool  # it is published, and not withdrawn
-    has_blocked: bool  # a blocklist kept queries back that people had searched
 
 
 def weeks_of(entries: list[Entry], product: str, locale: str, series: str) -> list[Week]:
@@ -71,16 +64,9 @@ def weeks_of(entries: list[Entry], product: str, locale: str, series: str) -> li
                 None if drawn is None else drawn.said(Drawn).state,
                 drawn is not None,
                 (Kind.PUBLISHED, "") in rows and (Kind.WITHDRAWN, "") not in rows,
-                any(map(_kept_back, by_key[entry.key])),
             )
         )
     return found
-
-
-def _kept_back(row: Entry) -> bool:
-    if row.kind is Kind.LISTED:
-        return bool(row.said(Listed).left_out)
-    return row.kind in (Kind.PUBLISHED, Kind.REVISED) and bool(row.said(Publication).blocked)
 
 
 def season_weeks(run: HeadListRun) -> list[Week]:
@@ -100,7 +86,7 @@ def budget_of(place: SeasonPlace) -> Budget:
     return Budget(place.epsilon, place.delta)
 
 
-def place_of(request: ReleaseRequest, entries: list[Entry], home: Home) -> SeasonPlace:
+def place_of(request: ReleaseRequest, entries: list[Entry]) -> SeasonPlace:
     """Return the place of a request; refuse what its season has no place for."""
     assert request.series is not None
     weeks = weeks_of(entries, request.product, request.locale, request.series)
@@ -108,14 +94,14 @@ def place_of(request: ReleaseRequest, entries: list[Entry], home: Home) -> Seaso
     if same:
         _require_as_sealed(request, same[-1])
         return same[-1].place
+    require_blocklist(request, entries)
     if not weeks:
-        return _first_place(request, 1, entries, home)
+        return _first_place(request, 1, entries)
     last = max(weeks, key=lambda week: (week.place.season, week.place.week))
     newest, number = last.place, _number(request, last.place)
     _require_begun(weeks, newest)
-    _require_blocklist(request, weeks, newest)
     if number > season_of(newest).n_weeks:
-        return _first_place(request, newest.season + 1, entries, home)
+        return _first_place(request, newest.season + 1, entries)
     if number <= newest.week:
         raise BudgetRefused(
             f"series {request.series} has gone on to week {newest.week} of season {newest.season}, "
@@ -147,17 +133,6 @@ def _require_begun(weeks: Iterable[Week], newest: SeasonPlace) -> None:
             )
 
 
-def _require_blocklist(request: ReleaseRequest, weeks: Iterable[Week], newest: SeasonPlace) -> None:
-    """Refuse to forget a blocklist: what is named stays known, and would be shown again."""
-    blocking = [week for week in weeks if week.place.key == newest.key and week.has_blocked]
-    if blocking and request.blocklist is None:
-        raise BadInput(
-            f"epoch {blocking[-1].reserved.epoch} of series {newest.series} kept queries back by a "
-            "blocklist, and names of a series come back by themselves: give --blocklist in every "
-            "epoch (an empty file if nothing is to be kept back any more). Nobody was charged."
-        )
-
-
 def require_lasting_cap(policy: Policy, series: str) -> None:
     """Refuse a series under a cap that refills: tests look back at weeks that have left it."""
     if policy.window_days is not None:
@@ -180,14 +155,14 @@ def _number(request: ReleaseRequest, newest: SeasonPlace) -> int:
     return epoch.index - first.index + 1
 
 
-def _first_place(
-    request: ReleaseRequest, number: int, entries: list[Entry], home: Home
-) -> SeasonPlace:
-    """Begin a season: fix what all of its weeks draw with, by what is public."""
+def _first_place(request: ReleaseRequest, number: int, entries: list[Entry]) -> SeasonPlace:
+    """Begin a season: fix what all of its weeks draw with, by what the ledger lets stand."""
     assert request.series is not None
-    params, before = request.params(), latest_folder(home, request.product, request.locale)
+    standing = Standing.among(entries, request.product, request.locale)
+    params, before = request.params(), standing.newest(lambda e: _is_list(standing, e))
     budget, design = params.budget, SeasonDesign(request.season_weeks, params.max_records_optin)
-    if before is not None and _is_of_a_season(before.name, entries):
+    # Other lists than weeks of a series may name few records.
+    if before is not None and standing.reservation(before).place is not None:
         design = design.after_a_season()
     return SeasonPlace(
         series=request.series,
@@ -197,16 +172,14 @@ def _first_place(
         epsilon=str(budget.epsilon),
         delta=str(budget.delta),
         numbers=design.season(budget).numbers(),
-        names_of=None if before is None else before.name,
+        names_of=None if before is None else folder_name(before),
         earlier=[],
         unseen=[],
     )
 
 
-def _is_of_a_season(folder: str, entries: list[Entry]) -> bool:
-    """Whether a published list is a week of any series; other lists may name few records."""
-    own = (e for e in live_reservations(entries) if e.release_id == folder.partition(".")[0])
-    return any(entry.said(Reserved).place is not None for entry in own)
+def _is_list(standing: Standing, publication: Entry) -> bool:
+    return product_of(standing.reservation(publication).parameters) is HEAD_LIST
 
 
 def clients_rotation(request: ReleaseRequest) -> int:

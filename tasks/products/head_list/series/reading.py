@@ -1,6 +1,6 @@
 """The weeks of a season as they lie in the home, and the list before it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from hybriddp.series.measured import Prior
+from tasks.ledger.ledger import LedgerCorrupt
 from tasks.ledger.payloads import Drawn, EarlierWeek, SeasonPlace
 from tasks.ledger.rules import Kind
 from tasks.log.epochs import Epoch
@@ -26,10 +27,14 @@ from tasks.products.head_list.series.measured import (
     prior_of,
 )
 from tasks.products.head_list.series.place import Week, season_of
-from tasks.publish.shelf import list_rows
+from tasks.publish.notices import is_taken_down
+from tasks.publish.standing import Standing
 from tasks.release.refusals import BadInput
 from tasks.release.run import Release
-from tasks.store.reading import Unreadable, parse_json, read_file
+from tasks.store.keys import Keyring
+from tasks.verify.checks import VerificationFailed
+from tasks.verify.found import Found
+from tasks.verify.verify import known_release
 
 _INTERVAL = ("probability", "ci_low", "ci_high")
 
@@ -53,47 +58,93 @@ def measured_season(release: Release, tables: Mapping[str, pa.Table]) -> Measure
     return MeasuredSeason.of(season_of(place), weeks, place.unseen)
 
 
-def known_before(run: HeadListRun, before: Week | None) -> tuple[list[Pair], dict[Pair, Said]]:
+def known_before(run: HeadListRun, drawn: Sequence[Week]) -> tuple[list[Pair], dict[Pair, Said]]:
     """Return the records that are known before a week, and what was said of them before the season.
 
     Known is what was measured in the last week that was drawn. Before the first one these are the
-    names of the list that was published when the season began. What that list said is handed on
-    from week to week as long as it stands. All of it is public.
+    names of the list that was published when the season began. What that list said stands in the
+    first week that was drawn, and is handed on as long as the ledger lets the list stand. All of
+    it is public.
+
+    Args:
+        drawn: The weeks of the season that were drawn before it, in order.
     """
     folder = _list_before(run)
-    if before is not None:
-        table = load_measurement(Release(run.home, before.release_id, before.attempt), HEADLIST)
-        return pairs_of(named_records(table)), {} if folder is None else prior_of(table)
+    if drawn:
+        first, last = (_measured(run, week) for week in (drawn[0], drawn[-1]))
+        return pairs_of(named_records(last)), {} if folder is None else prior_of(first)
     if folder is None:
         return [], {}
-    rows = list(list_rows(folder, "head_list"))
-    return sorted((row["query"], row["url"]) for row in rows), _said(run, folder, rows)
+    found = _as_published(run, folder)
+    rows = found.tables["head_list"].to_pylist()
+    known = sorted((row["query"], row["url"]) for row in rows)
+    if len(set(known)) < len(known):
+        raise _not_published(run, folder, "it names a record twice.")
+    assert isinstance(found.manifest, HeadListManifest)
+    return known, _said(run, found.manifest, rows)
+
+
+def _measured(run: HeadListRun, week: Week) -> pa.Table:
+    return load_measurement(Release(run.home, week.release_id, week.attempt), HEADLIST)
 
 
 def _list_before(run: HeadListRun) -> Path | None:
-    """Return the list whose names the season began with, unless it was taken down since."""
-    if run.place.names_of is None:
+    """Return the list whose names the season began with, if the ledger lets it stand.
+
+    A folder that shows what was taken down is refused: whoever restored it may use it again.
+    """
+    request, name = run.request, run.place.names_of
+    if name is None:
         return None
-    folder = run.home.shelf(run.request.product, run.request.locale) / run.place.names_of
-    return folder if (folder / "manifest.json").exists() else None
+    standing = Standing.of(run.home, request.product, request.locale)
+    publication = standing.named(name)
+    folder = run.home.shelf(request.product, request.locale) / name
+    if publication is None:
+        raise LedgerCorrupt(
+            f"the ledger does not know {name}, the list that a season of series {run.place.series} "
+            "begins with; restore the ledger from its newest backup. Nothing was drawn."
+        )
+    row = standing.taken_down_by(publication)
+    if row is not None and folder.exists() and not is_taken_down(folder):
+        command = "reprocess" if row.kind is Kind.REVISED else "withdraw"
+        raise BadInput(
+            f"{folder} is the list that season {run.place.season} of series {run.place.series} "
+            "began with. The ledger says that it was taken down, and its folder does not: "
+            f"`hybriddp {command} {publication.release_id}` mends it. Until then nobody is charged "
+            "and nothing is drawn."
+        )
+    return folder if row is None else None
 
 
-def _said(run: HeadListRun, folder: Path, rows: list[dict[str, Any]]) -> dict[Pair, Said]:
+def _as_published(run: HeadListRun, folder: Path) -> Found:
+    """Read a list of this home, which is what was signed, and what the ledger knows."""
+    try:
+        return known_release(run.home, folder, Keyring.open(run.home).public_key)
+    except VerificationFailed as error:
+        raise _not_published(run, folder, str(error)) from None
+
+
+def _not_published(run: HeadListRun, folder: Path, why: str) -> BadInput:
+    release_id = folder.name.partition(".")[0]
+    return BadInput(
+        f"season {run.place.season} of series {run.place.series} begins with the list in {folder}, "
+        f"and that is not what was published there: {why} Restore the folder from the backup of "
+        f"the public zone; or move it away and run release {release_id} again, which makes it "
+        f"again for free; or do without the list: `hybriddp withdraw {release_id}`. Until then "
+        "nobody is charged and nothing is drawn."
+    )
+
+
+def _said(
+    run: HeadListRun, manifest: HeadListManifest, rows: list[dict[str, Any]]
+) -> dict[Pair, Said]:
     """Return what a list said of its records, if it is an earlier week of a season.
 
     How exact other lists are, and how far searches go in epochs of another length, is not known.
     """
-    try:
-        raw = parse_json(read_file(folder, "manifest.json"), "manifest.json")
-        if raw.get("season") is None:
-            return {}
-        manifest = HeadListManifest.model_validate(raw)
-        then, first = Epoch.parse(manifest.epoch), Epoch.parse(run.place.first_epoch)
-    except (Unreadable, AttributeError, ValueError):
-        raise BadInput(
-            f"{folder} has a manifest that this version cannot read; restore the public zone from "
-            "its backup. Nothing was drawn."
-        ) from None
+    if manifest.season is None:
+        return {}
+    then, first = Epoch.parse(manifest.epoch), Epoch.parse(run.place.first_epoch)
     weeks = first.index - then.index
     if then.kind != first.kind or weeks < 1:
         return {}
@@ -122,6 +173,7 @@ def stated_season(release: Release, head_list: pa.Table) -> dict[str, Any]:
         "earlier": [_stated_week(release, week) for week in place.earlier],
         "unseen": place.unseen,
         "found": found,
+        **({"prior_from": place.names_of} if prior_of(own[HEADLIST]) else {}),
     }
 
 
