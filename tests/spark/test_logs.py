@@ -97,13 +97,16 @@ def test_ids_of_every_kind_many_small_files_and_one_of_nothing_but_its_header(
 def test_parquet_of_every_type_in_many_row_groups(engine, home, tmp_path):
     n = 3_000
     times = np.datetime64("2026-11-10T10:00:00", "us") + np.arange(n) * np.timedelta64(7, "s")
-    for number, unit in enumerate(("s", "ms", "us", "ns")):
+    for unit, kind, zone in (
+        ("s", pa.int8(), None), ("ms", pa.uint16(), "Europe/Berlin"),
+        ("us", pa.int32(), None), ("ns", pa.int64(), "Europe/Berlin"),
+    ):  # fmt: skip
         folder = tmp_path / unit
         folder.mkdir()
         table = pa.table({
-            "AnonID": pa.array(np.arange(n) % 41, (pa.int8, pa.uint16, pa.int32, pa.int64)[number]()),
+            "AnonID": pa.array(np.arange(n) % 41, kind),
             "Query": [f"query {row % 9}" for row in range(n)],
-            "QueryTime": pa.array(times).cast(pa.timestamp(unit, "Europe/Berlin" if number % 2 else None)),
+            "QueryTime": pa.array(times).cast(pa.timestamp(unit, zone)),
             "ClickURL": [None if row % 5 == 0 else f"http://{row % 3}.com" for row in range(n)],
         })  # fmt: skip
         pq.write_table(table, folder / "log.parquet", row_group_size=700)

@@ -66,7 +66,12 @@ def test_the_same_people_pay_for_the_same_release(records, log, tmp_path):
     sealed = {}
     for engine, home in homes(tmp_path).items():
         request = ReleaseRequest(
-            log=log, epoch="2026-W46", optin_fraction=0.4, records_per_user=records, engine=engine
+            log=log,
+            epoch="2026-W46",
+            optin_fraction=0.4,
+            records_per_user=records,
+            ignore_plan=True,
+            engine=engine,
         )
         run = identify(request, home)
         folder = run_release(run)
@@ -82,7 +87,10 @@ def test_histograms_of_all_kinds(log, tmp_path):
     sealed = {}
     for engine, home in homes(tmp_path).items():
         run = identify_histograms(
-            ZealousRequest(log=log, epoch="2026-W46", everybody_opted_in=True, engine=engine), home
+            ZealousRequest(
+                log=log, epoch="2026-W46", everybody_opted_in=True, ignore_plan=True, engine=engine
+            ),
+            home,
         )
         run_release(run)
         sealed[engine] = reserved(home).groups, reserved(home).participation
@@ -93,7 +101,9 @@ def test_histograms_of_all_kinds(log, tmp_path):
 def test_nothing_private_is_in_what_spark_writes_of_itself(log, tmp_path, events, capfd):
     """Keys and texts stand in tables and in what workers run, not in SQL, plans or events."""
     home = homes(tmp_path)["spark"]
-    request = ReleaseRequest(log=log, epoch="2026-W46", optin_fraction=0.4, engine="spark")
+    request = ReleaseRequest(
+        log=log, epoch="2026-W46", optin_fraction=0.4, ignore_plan=True, engine="spark"
+    )
     run_release(identify(request, home))
     said = "".join(path.read_text() for path in events.rglob("*") if path.is_file())
     assert "MapInArrow" in said  # the events tell what was done
@@ -110,7 +120,9 @@ def test_nothing_private_is_in_what_spark_writes_of_itself(log, tmp_path, events
 @pytest.mark.usefixtures("spark", "gates_waived")
 def test_a_run_that_dies_goes_on_where_it_was_and_draws_once(log, tmp_path, monkeypatch):
     home = homes(tmp_path)["spark"]
-    request = ReleaseRequest(log=log, epoch="2026-W46", optin_fraction=0.4, engine="spark")
+    request = ReleaseRequest(
+        log=log, epoch="2026-W46", optin_fraction=0.4, ignore_plan=True, engine="spark"
+    )
     from tasks.log.spark.engine import SparkEngine
 
     whole, kept = SparkEngine._keep, []

@@ -31,8 +31,8 @@ _ALLOWED: tuple[type[exp.Expr], ...] = (
     exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Least, exp.Greatest,
     exp.Case, exp.If, exp.Coalesce, exp.Nullif, exp.Cast, exp.DataType, exp.DataTypeParam,
     # Groups and windows.
-    exp.Count, exp.Sum, exp.Min, exp.Max, exp.LogicalAnd, exp.LogicalOr, exp.Filter, exp.Window, exp.WindowSpec,
-    exp.RowNumber, exp.DenseRank, exp.ArgMin, exp.Struct, exp.PropertyEQ,
+    exp.Count, exp.Sum, exp.Min, exp.Max, exp.LogicalAnd, exp.LogicalOr, exp.Filter, exp.Window,
+    exp.WindowSpec, exp.RowNumber, exp.DenseRank, exp.ArgMin, exp.Struct, exp.PropertyEQ,
     # Lists of whole numbers.
     exp.ArrayAgg, exp.ArraySort, exp.Explode, exp.GenerateSeries,
     # Bytes and hashes: a text's are those of its UTF-8.
