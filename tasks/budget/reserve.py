@@ -1,7 +1,5 @@
 """Seal who takes part, and charge them: the one step that spends budget."""
 
-import os
-import secrets
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -12,7 +10,9 @@ from tasks.budget.accounts import stopped_accounts
 from tasks.budget.one_human import require_one_budget
 from tasks.budget.paid import parts_in_words, rho_in_words
 from tasks.budget.policy import Policy, current_policy
-from tasks.budget.spending import columns_of, file_digest, first_fit, history, put_spending, total
+from tasks.budget.spending import columns_of, first_fit, history, put_spending, total
+from tasks.budget.sums.files import seal
+from tasks.budget.sums.sealing import seal_sums
 from tasks.ledger.charges import Charge
 from tasks.ledger.ledger import Head, LedgerMoved, Recheck
 from tasks.ledger.payloads import Nothing, Reserved
@@ -22,7 +22,7 @@ from tasks.log.engine import DuckDBEngine, open_warehouse
 from tasks.log.epochs import Epoch
 from tasks.release.refusals import BudgetRefused
 from tasks.release.run import LogRun, require_free_epoch
-from tasks.store.home import Home, sync_directory
+from tasks.store.home import Home
 from tasks.store.keys import open_for_writing
 from tasks.store.working_copies import let_go
 
@@ -38,6 +38,8 @@ def reserve(run: LogRun) -> None:
     The decision is made on the ledger as it stands at one head. The transaction that writes it
     looks at the rows behind that head: if one of them matters, the decision is made again.
     """
+    if not run.state.has(Kind.RESERVED):
+        seal_sums(run.home)
     while not run.state.has(Kind.RESERVED):
         head = verified_head(run.home)
         with open_warehouse(run.home.warehouse(run.release_id)) as engine:
@@ -106,7 +108,7 @@ def _decide(engine: DuckDBEngine, run: LogRun, head: Head, now: datetime) -> Res
         parameters=run.request.measurement_parameters(),
         policy=policy.statement,
         groups=terms,
-        participation=_seal(engine, run.home),
+        participation=seal(engine, "affordable", run.home.participation),
     )
     # Rows of other releases are spelt as they always were.
     return reserved if place is None else Reserved(**{**dict(reserved), "place": place})
@@ -161,22 +163,6 @@ def _why_parts(policy: Policy, asked: Charge) -> str:
     if policy.with_gaussian is None:
         words += " `hybriddp ledger policy --pure-epsilon` makes a part for it, on record."
     return f" {words}"
-
-
-def _seal(engine: DuckDBEngine, home: Home) -> str:
-    """Write who takes part, sorted by account, durable before it is referred to; name by digest."""
-    partial = home.participation / f".{secrets.token_hex(8)}.partial"
-    try:
-        engine.seal("affordable", partial)
-        digest = file_digest(partial)
-        descriptor = os.open(partial, os.O_RDONLY)
-        os.fsync(descriptor)
-        os.close(descriptor)
-        os.replace(partial, home.participation / f"{digest}.parquet")
-    finally:
-        partial.unlink(missing_ok=True)
-    sync_directory(home.participation)
-    return digest
 
 
 def void_reservation(home: Home, release_id: str) -> tuple[str, int]:
