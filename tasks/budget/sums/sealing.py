@@ -7,8 +7,9 @@ at most one account of older sums is: what sealing costs in all is linear in the
 ever charged. A check reads the sums, and fewer rows than they have accounts or three files.
 
 With a window sums that reach back too far count for nothing. So four files at a time are sealed,
-with the newest sums as long as these hold no more: sizes double, there are few at any time, and
-whatever the window cuts off, smaller ones hold the rest. All of them are kept.
+and two neighbours are sealed as one when the older holds less than twice as much as the newer, each
+once in its life: a charge is written again for each doubling. All are kept, so whatever the window
+cuts off, two files for each doubling hold the rest.
 """
 
 from collections.abc import Mapping, Sequence
@@ -60,10 +61,12 @@ def due(home: Home, entries: list[Entry]) -> Reading | None:
     drawn = [(entry, group) for entry, group in counted if (entry.seq, group) in starts]
     reading = reading_of(entries, drawn, partial(has_sums, home))
     if policy.window_days is not None:
-        reading = _newest(entries, reading, starts)
-    elif not _pays(reading):
-        return None
-    return reading if reading.n_participation_files >= LEAST_FILES else None
+        return _of_a_window(entries, reading, starts)
+    return reading if _is_enough(reading) and _pays(reading) else None
+
+
+def _is_enough(reading: Reading) -> bool:
+    return reading.n_participation_files >= LEAST_FILES
 
 
 def _pays(reading: Reading) -> bool:
@@ -71,23 +74,35 @@ def _pays(reading: Reading) -> bool:
     return _n_people(reading.charges) >= sum(row.said(Summed).accounts for row in reading.sums)
 
 
-def _newest(entries: list[Entry], reading: Reading, starts: Mapping[Charged, int]) -> Reading:
-    """Return the first few files behind all sums, and the newest sums that hold no more."""
+def _of_a_window(
+    entries: list[Entry], reading: Reading, starts: Mapping[Charged, int]
+) -> Reading | None:
+    """Return the first few files behind all sums, else two neighbours that are to be one."""
     held, by_seq = covers(entries), {entry.seq: entry for entry in entries}
-    end = max((starts[one] for row in reading.sums for one in held[row.seq]), default=0)
-    behind = [(starts[entry.seq, group], entry, group) for entry, group in reading.charges]
-    files, charges = set[str](), list[tuple[Entry, str]]()
-    for start, entry, group in sorted(behind, key=lambda one: one[0]):
-        files |= {entry.said(Reserved).participation} if start > end else set()
-        if start > end and len(files) <= LEAST_FILES:
-            charges.append((entry, group))
-    size, taken = _n_people(charges), list[Entry]()
-    for row in reversed(reading.sums):
-        more = _n_people([(by_seq[seq], group) for seq, group in held[row.seq]])
-        if more > size:
-            break
-        size, taken = size + more, [row, *taken]
-    return Reading(tuple(taken), charges)
+    ends = {row.seq: max(starts[one] for one in held[row.seq]) for row in reading.sums}
+    behind = _first_files(reading.charges, starts, max(ends.values(), default=0))
+    if _is_enough(behind):
+        return behind
+    sealed_again = {
+        part for entry in entries if entry.kind is Kind.SUMMED for part in entry.said(Summed).parts
+    }
+    tops = [row for row in reading.sums if row.seq not in sealed_again]
+    newest = sorted(tops, key=lambda row: ends[row.seq])[-2:]
+    sizes = [_n_people([(by_seq[seq], g) for seq, g in held[row.seq]]) for row in newest]
+    are_alike = len(newest) == 2 and sizes[0] < 2 * sizes[1]
+    return Reading(tuple(newest), []) if are_alike else None
+
+
+def _first_files(charges: Counted, starts: Mapping[Charged, int], end: int) -> Reading:
+    """Return the charges of the first few files behind a row, in the order of their draws."""
+    files, chosen = set[str](), list[tuple[Entry, str]]()
+    for entry, group in sorted(charges, key=lambda one: starts[one[0].seq, one[1]]):
+        if starts[entry.seq, group] > end:
+            files.add(entry.said(Reserved).participation)
+            if len(files) > LEAST_FILES:
+                break
+            chosen.append((entry, group))
+    return Reading((), chosen)
 
 
 def _n_people(charges: Counted) -> int:
