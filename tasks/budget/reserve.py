@@ -10,7 +10,7 @@ from tasks.budget.accounts import stopped_accounts
 from tasks.budget.one_human import require_one_budget
 from tasks.budget.paid import parts_in_words, rho_in_words
 from tasks.budget.policy import Policy, current_policy
-from tasks.budget.spending import columns_of, first_fit, history, put_spending, total
+from tasks.budget.spending import Spent, columns_of, first_fit, history, put_spending, total
 from tasks.budget.sums.files import seal
 from tasks.budget.sums.sealing import seal_sums
 from tasks.ledger.charges import Charge
@@ -142,7 +142,7 @@ def _require_size(
             f"{who} would have fewer than {least} people in epoch {run.request.epoch}; enlarge the "
             "opt-in group, lower --rotation or --min-group-size. Nobody was charged."
         )
-    charges = history(engine, run.home, entries, found["poorest"])
+    charges = _charges_of(engine, run, entries, found["poorest"], policy, now)
     inside = [spent for spent in charges if spent.at >= policy.window_start(now)]
     spent = total(inside)
     has_gaussian = asked.rho + spent.rho > 0
@@ -155,6 +155,22 @@ def _require_size(
         f"asked {asked}; remaining {limit.less(spent).as_left}. First epoch in which it fits: "
         f"{fits}.{_why_parts(policy, asked) if has_gaussian else ''} Nobody was charged."
     )
+
+
+def _charges_of(
+    engine: DuckDBEngine,
+    run: LogRun,
+    entries: list[Entry],
+    account: bytes,
+    policy: Policy,
+    now: datetime,
+) -> list[Spent]:
+    """Return what an account was charged: for life its sum is enough, and takes no old files."""
+    if policy.window_days is not None:
+        return history(engine, run.home, entries, account)
+    engine.step("ledger/account_sum", account=account)
+    [row] = engine.fetch("account_sum").to_pylist()
+    return [Spent(now, "", "", Charge(int(row["epsilon"]), int(row["delta"]), int(row["rho"])))]
 
 
 def _why_parts(policy: Policy, asked: Charge) -> str:
