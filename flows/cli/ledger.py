@@ -96,6 +96,8 @@ def verify(home: HomeOption = None, as_json: JsonOption = False) -> None:
                 "hash": head.hash,
                 "witnesses": checked.n_witnesses,
                 "participation_files": checked.n_participation_files,
+                # Ledgers without any are shown as they always were.
+                **({"sealed_sums": checked.n_sums} if checked.n_sums else {}),
             }
         )
     else:
@@ -103,8 +105,12 @@ def verify(home: HomeOption = None, as_json: JsonOption = False) -> None:
             f"The ledger's {head.seq} rows form one chain, {checked.keys}. It knows "
             f"all that {checked.n_witnesses} published and measured files speak of, and "
             f"{checked.n_participation_files} participation files are what was sealed. "
-            f"Head: {head.hash}"
+            f"{_sums_in_words(checked.n_sums)}Head: {head.hash}"
         )
+
+
+def _sums_in_words(n_sums: int) -> str:
+    return f"Sums of them that were sealed, {n_sums} files, are exact. " if n_sums else ""
 
 
 @ledger_app.command("export")

@@ -1,10 +1,33 @@
--- Grain: one row for each account that was ever charged, with its sum inside the window.
+-- Grain: one row for each account that was ever charged, with its sum inside the window: of charges
+-- that were added up and sealed before, and of all others. The sealed ones are none of the others.
+with prices_of_files as (
+    select
+        file,
+        cohort,
+        sum(epsilon) as epsilon,
+        sum(delta) as delta,
+        sum(rho) as rho
+    from charges
+    group by file, cohort
+), charged as (
+    select account, epsilon, delta, rho
+    from sealed_sums
+    union all
+    select
+        participation.account,
+        prices_of_files.epsilon,
+        prices_of_files.delta,
+        prices_of_files.rho
+    from participation
+    inner join prices_of_files
+        on prices_of_files.file = participation.file
+        and prices_of_files.cohort = participation.cohort
+)
+
 select
-    participation.account,
-    sum(charges.epsilon) as epsilon,
-    sum(charges.delta) as delta,
-    sum(charges.rho) as rho
-from participation
-inner join charges
-    on charges.file = participation.file and charges.cohort = participation.cohort
-group by participation.account
+    account,
+    sum(epsilon) as epsilon,
+    sum(delta) as delta,
+    sum(rho) as rho
+from charged
+group by account

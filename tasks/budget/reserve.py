@@ -1,7 +1,5 @@
 """Seal who takes part, and charge them: the one step that spends budget."""
 
-import os
-import secrets
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -12,7 +10,9 @@ from tasks.budget.accounts import stopped_accounts
 from tasks.budget.one_human import require_one_budget
 from tasks.budget.paid import parts_in_words, rho_in_words
 from tasks.budget.policy import Policy, current_policy
-from tasks.budget.spending import columns_of, file_digest, first_fit, history, put_spending, total
+from tasks.budget.spending import Spent, columns_of, first_fit, history, put_spending, total
+from tasks.budget.sums.files import seal
+from tasks.budget.sums.sealing import seal_sums
 from tasks.ledger.charges import Charge
 from tasks.ledger.ledger import Head, LedgerMoved, Recheck
 from tasks.ledger.payloads import Nothing, Reserved
@@ -23,7 +23,7 @@ from tasks.log.epochs import Epoch
 from tasks.log.warehouse import open_candidates
 from tasks.release.refusals import BudgetRefused
 from tasks.release.run import LogRun, require_free_epoch
-from tasks.store.home import Home, sync_directory
+from tasks.store.home import Home
 from tasks.store.keys import open_for_writing
 from tasks.store.working_copies import let_go
 
@@ -39,6 +39,8 @@ def reserve(run: LogRun) -> None:
     The decision is made on the ledger as it stands at one head. The transaction that writes it
     looks at the rows behind that head: if one of them matters, the decision is made again.
     """
+    if not run.state.has(Kind.RESERVED):
+        seal_sums(run.home)
     while not run.state.has(Kind.RESERVED):
         head = verified_head(run.home)
         with open_candidates(run) as engine:
@@ -107,7 +109,7 @@ def _decide(engine: DuckDBEngine, run: LogRun, head: Head, now: datetime) -> Res
         parameters=run.request.measurement_parameters(),
         policy=policy.statement,
         groups=terms,
-        participation=_seal(engine, run.home),
+        participation=seal(engine, "affordable", run.home.participation),
     )
     # Rows of other releases are spelt as they always were.
     return reserved if place is None else Reserved(**{**dict(reserved), "place": place})
@@ -141,7 +143,7 @@ def _require_size(
             f"{who} would have fewer than {least} people in epoch {run.request.epoch}; enlarge the "
             "opt-in group, lower --rotation or --min-group-size. Nobody was charged."
         )
-    charges = history(engine, run.home, entries, found["poorest"])
+    charges = _charges_of(engine, run, entries, found["poorest"], policy, now)
     inside = [spent for spent in charges if spent.at >= policy.window_start(now)]
     spent = total(inside)
     has_gaussian = asked.rho + spent.rho > 0
@@ -156,28 +158,28 @@ def _require_size(
     )
 
 
+def _charges_of(
+    engine: DuckDBEngine,
+    run: LogRun,
+    entries: list[Entry],
+    account: bytes,
+    policy: Policy,
+    now: datetime,
+) -> list[Spent]:
+    """Return what an account was charged: for life its sum is enough, and takes no old files."""
+    if policy.window_days is not None:
+        return history(engine, run.home, entries, account)
+    engine.step("ledger/account_sum", account=account)
+    [row] = engine.fetch("account_sum").to_pylist()
+    return [Spent(now, "", "", Charge(int(row["epsilon"]), int(row["delta"]), int(row["rho"])))]
+
+
 def _why_parts(policy: Policy, asked: Charge) -> str:
     """Say what a Gaussian loss is, and that the cap has a part for it or none."""
     words = " ".join(filter(None, (rho_in_words(policy, asked), parts_in_words(policy))))
     if policy.with_gaussian is None:
         words += " `hybriddp ledger policy --pure-epsilon` makes a part for it, on record."
     return f" {words}"
-
-
-def _seal(engine: DuckDBEngine, home: Home) -> str:
-    """Write who takes part, sorted by account, durable before it is referred to; name by digest."""
-    partial = home.participation / f".{secrets.token_hex(8)}.partial"
-    try:
-        engine.seal("affordable", partial)
-        digest = file_digest(partial)
-        descriptor = os.open(partial, os.O_RDONLY)
-        os.fsync(descriptor)
-        os.close(descriptor)
-        os.replace(partial, home.participation / f"{digest}.parquet")
-    finally:
-        partial.unlink(missing_ok=True)
-    sync_directory(home.participation)
-    return digest
 
 
 def void_reservation(home: Home, release_id: str) -> tuple[str, int]:

@@ -1,17 +1,21 @@
-"""What every account has spent: the ledger's charges times the sealed participation files."""
+"""What every account has spent: the ledger's charges times the sealed participation files.
 
-import hashlib
-from collections.abc import Sequence
+Of old charges sealed sums are read in place of their files (`tasks.budget.sums`).
+"""
+
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
+from functools import partial
 
 import pyarrow as pa
 
 from tasks.budget.policy import Policy
+from tasks.budget.sums.covers import Counted, Reading, reading_of
+from tasks.budget.sums.files import has_sums, put_participation
+from tasks.budget.sums.files import put_sums as put_sealed
 from tasks.ledger.chain import running_dates
 from tasks.ledger.charges import Charge
-from tasks.ledger.ledger import LedgerCorrupt
 from tasks.ledger.payloads import Reserved
 from tasks.ledger.rules import Entry, Kind, live_reservations
 from tasks.log.engine import Engine
@@ -33,21 +37,30 @@ def put_spending(
     engine: Engine, home: Home, entries: list[Entry], policy: Policy, now: datetime
 ) -> None:
     """Fill `spending`: for every account, the sum of its charges inside the policy's window."""
-    inside = [
+    put_sums(engine, home, entries, counted_in(entries, policy, now))
+
+
+def counted_in(entries: list[Entry], policy: Policy, now: datetime) -> Counted:
+    """Return the charges inside the policy's window."""
+    return [
         (entry, group)
         for entry, group, at in dated_charges(entries)
         if at >= policy.window_start(now)
     ]
-    put_sums(engine, home, inside)
 
 
-def put_sums(engine: Engine, home: Home, counted: Sequence[tuple[Entry, str]]) -> None:
+def put_sums(engine: Engine, home: Home, entries: Collection[Entry], counted: Counted) -> None:
     """Fill `spending` with the sums of these charges: groups of reservations."""
-    put_participation(engine, home, [entry for entry, _ in counted])
+    put_read(engine, home, reading_of(entries, counted, partial(has_sums, home)))
+
+
+def put_read(engine: Engine, home: Home, reading: Reading) -> None:
+    """Fill `spending` with the sums of what is read."""
+    put_sealed(engine, home, reading.sums)
+    put_participation(engine, home, [entry for entry, _ in reading.charges])
     charges = [
-        (entry.said(Reserved).participation, group, charge)
-        for entry, group in counted
-        for charge in [charge_of(entry, group)]
+        (entry.said(Reserved).participation, group, charge_of(entry, group))
+        for entry, group in reading.charges
     ]
     engine.put(
         "charges",
@@ -90,39 +103,6 @@ def started_draws(entries: list[Entry]) -> dict[tuple[str, int, str], int]:
     return {
         (e.release_id, e.attempt, e.draw): e.seq for e in entries if e.kind is Kind.DRAW_STARTED
     }
-
-
-def put_participation(engine: Engine, home: Home, reservations: list[Entry]) -> None:
-    """Make the sealed files of these reservations visible as `participation`."""
-    digests = dict.fromkeys(entry.said(Reserved).participation for entry in reservations)
-    files = [sealed_file(home, digest) for digest in digests]
-    if files:
-        engine.read_sealed("participation", files)
-    else:
-        empty = {"account": pa.binary(), "cohort": pa.string(), "file": pa.string()}
-        engine.put("participation", pa.table({n: pa.array([], t) for n, t in empty.items()}))
-
-
-def sealed_file(home: Home, digest: str) -> Path:
-    """Return the participation file with this digest, if it is what was sealed."""
-    file = home.participation / f"{digest}.parquet"
-    if not file.exists():
-        raise LedgerCorrupt(
-            f"the participation file {file.name} is missing, so nobody knows who has paid; "
-            "restore the private zone from its backup."
-        )
-    if file_digest(file) != digest:
-        raise LedgerCorrupt(
-            f"the participation file {file.name} is not what was sealed, so nobody knows who has "
-            "paid; restore the private zone from its backup."
-        )
-    return file
-
-
-def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def history(engine: Engine, home: Home, entries: list[Entry], account: bytes) -> list[Spent]:

@@ -29,9 +29,9 @@ from tasks.budget.spending import (
     charge_of,
     dated_charges,
     put_sums,
-    sealed_file,
     started_draws,
 )
+from tasks.budget.sums.files import sealed_file
 from tasks.ledger.ledger import Head, LedgerMoved, Recheck
 from tasks.ledger.payloads import PolicySet, Reserved
 from tasks.ledger.rules import Entry, Kind
@@ -51,7 +51,8 @@ def may_start(release: Release, group: str) -> Recheck | None:
     reserved = release.state.find(Kind.RESERVED)
     if reserved is None or reserved.said(Reserved).groups[group].are_devices:
         return None
-    entries, moment = release.ledger.entries(*_KINDS), release.ledger.moment()
+    entries = release.ledger.entries(*_KINDS, Kind.SUMMED)
+    moment = release.ledger.moment()
     behind = [entry for entry in entries if entry.seq > reserved.seq]
     _require_counted(reserved, behind, moment)
     if _has_changed(behind):
@@ -110,7 +111,7 @@ def _require_affordable(
         )
     ]
     with open_memory(release.home.spill) as engine:
-        put_sums(engine, release.home, counted)
+        put_sums(engine, release.home, entries, counted)
         sealed = sealed_file(release.home, reserved.said(Reserved).participation)
         engine.read_sealed("sealed", [sealed])
         engine.step("ledger/overdrawn", cohort=group, **policy.limits)

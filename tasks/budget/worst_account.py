@@ -14,7 +14,7 @@ from hybriddp.accounting.accountants import compose_basic, compose_pld, float_ab
 from hybriddp.accounting.event import Event, from_json
 from tasks.budget.overview import Worst
 from tasks.budget.policy import Policy
-from tasks.budget.spending import put_participation
+from tasks.budget.sums.files import put_participation
 from tasks.ledger.charges import DELTA_UNITS
 from tasks.ledger.payloads import DrawStarted, Reserved
 from tasks.ledger.rules import Entry, Kind, live_reservations

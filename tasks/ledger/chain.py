@@ -29,6 +29,7 @@ FORMS: Mapping[Kind, type[Row]] = {
     Kind.POLICY: payloads.PolicySet,
     Kind.FOUNDED: payloads.Founded,
     Kind.JUDGED: payloads.Judged,
+    Kind.SUMMED: payloads.Summed,
     **dict.fromkeys((Kind.VOIDED, Kind.OPTED_OUT, Kind.OPTED_IN, Kind.ERASED), Nothing),
 }
 

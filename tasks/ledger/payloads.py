@@ -179,6 +179,25 @@ class Publication(Row):
     described: str | None = None  # the digest of all that its manifest says; since 0.3.0
 
 
+class Settled(Payload):
+    """Charges of one reservation: groups whose draws had started, so that nobody gets them back."""
+
+    row: Count  # the reservation's
+    groups: list[str]
+
+
+class Summed(Row):
+    """Which charges a sealed file of sums holds, each of them once: what may be read in its stead.
+
+    The file follows from rows and participation files, so losing it forgets nothing.
+    """
+
+    sums: str  # the digest of the sealed file
+    accounts: Units  # how many it has
+    parts: list[Count]  # rows of this kind whose charges it holds, too
+    added: list[Settled]
+
+
 class Withheld(Row):
     """Why nobody is to see it."""
 

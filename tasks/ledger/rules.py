@@ -9,7 +9,7 @@ started and not finished is spent by nobody, and gone on with under the same sta
 
 Other rows are about people or everybody instead of a release: OPTED_OUT, OPTED_IN and ERASED name
 an account, POLICY sets the caps, FOUNDED says once with which keys the ledger is written, JUDGED
-that somebody learnt what a gate says of a log.
+that somebody learnt what a gate says of a log, SUMMED that charges were added up and sealed.
 """
 
 from collections.abc import Callable, Mapping
@@ -43,12 +43,13 @@ class Kind(StrEnum):
     ERASED = "ERASED"
     FOUNDED = "FOUNDED"
     JUDGED = "JUDGED"
+    SUMMED = "SUMMED"
 
 
 # Rows that put something on the public shelf.
 PUBLICATIONS = (Kind.PUBLISHED, Kind.REVISED)
 # Rows that stand for themselves; each is its own "attempt" of no release.
-NOTES = (Kind.POLICY, Kind.OPTED_OUT, Kind.OPTED_IN, Kind.ERASED)
+NOTES = (Kind.POLICY, Kind.OPTED_OUT, Kind.OPTED_IN, Kind.ERASED, Kind.SUMMED)
 # Rows that are written once for all, however often somebody tries: they share one "attempt".
 ONCE = (Kind.FOUNDED, Kind.JUDGED)
 ONCE_ATTEMPT = 0

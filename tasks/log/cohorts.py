@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pyarrow as pa
 
-from tasks.budget.spending import sealed_file
+from tasks.budget.sums.files import sealed_file
 from tasks.log.engine import Engine
 from tasks.release.refusals import BadInput
 from tasks.release.run import LogRun

@@ -15,7 +15,7 @@ from hybriddp.noise.laplace import DiscreteLaplace
 from hybriddp.params import Budget
 from tasks.budget.overview import runway
 from tasks.budget.policy import Policy, set_policy
-from tasks.budget.spending import file_digest
+from tasks.budget.sums.files import file_digest
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.payloads import DrawStarted, Terms
 from tasks.ledger.rules import Kind

@@ -14,6 +14,8 @@ from tasks.ledger.payloads import (
     PolicySet,
     Publication,
     Reserved,
+    Settled,
+    Summed,
     Withdrawn,
     Withheld,
 )
@@ -39,6 +41,7 @@ ROWS = {
     Kind.JUDGED: Judged(
         release_id="r", product="p", epoch="e", log="l", suite="s", limits={"x": "0x1p0"}
     ),
+    Kind.SUMMED: Summed(sums="d", accounts=2, parts=[1], added=[Settled(row=2, groups=["S"])]),
 }
 
 

@@ -83,14 +83,14 @@ def charge(run: HeadListRun) -> HeadListRun:
 
 
 def reserve_groups(
-    home: Home, release_id: str, groups: Mapping[bytes, str], **settings: object
+    home: Home, release_id: str, groups: Mapping[bytes, str], attempt: int = 1, **settings: object
 ) -> HeadListRun:
     """Charge these accounts in these groups, without a log."""
     make_keys(home)
     # In strategy `paper` clients pay a delta, too.
     usual = {"product": f"p-{release_id}", "strategy": "paper"}
     request = request_for(Path("nowhere.tsv"), **(usual | settings))
-    run = HeadListRun(home, release_id, 1, request)
+    run = HeadListRun(home, release_id, attempt, request)
     with open_duckdb(home.warehouse(release_id)) as engine:
         connection = engine._connection
         connection.execute("create or replace table candidates (account blob, cohort varchar)")

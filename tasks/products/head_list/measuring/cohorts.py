@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tasks.budget.spending import sealed_file
+from tasks.budget.sums.files import sealed_file
 from tasks.ledger.rules import Kind
 from tasks.log.cohorts import hex_below, keyed_accounts, rotation_limits
 from tasks.log.engine import Engine

@@ -1,0 +1,1 @@
+"""Sums of old charges, sealed, so that nobody adds up ten years of participation files."""
