@@ -13,7 +13,7 @@ export GX_ANALYTICS_ENABLED := false
 # A test starts a hundred processes: without bytecode each of them compiles the whole program again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup release test check serve bench campaign golden clean
+.PHONY: setup release test test-spark check serve bench campaign golden clean
 .DEFAULT_GOAL := test
 
 setup: $(STAMP)
@@ -46,6 +46,22 @@ $(DEMO_LOG): | $(STAMP)
 test: $(STAMP)
 	$(BIN)/python -m pytest -q -n 3 --no-loadscope-reorder -m 'not long'
 
+# The second engine on a real Spark: pyspark is 1 GB with what it needs, so it has an environment of
+# its own beside the usual one, whose packages it sees. Java 17 comes with the system.
+SPARK_VENV := .venv-spark
+SPARK_STAMP := $(SPARK_VENV)/.installed
+
+$(SPARK_STAMP): $(STAMP) requirements-spark.txt
+	$(PYTHON) -m venv $(SPARK_VENV)
+	$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+	    > $$($(SPARK_VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/usual.pth
+	$(SPARK_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+	    --no-deps --no-build-isolation -r requirements-spark.txt
+	@touch $@
+
+test-spark: $(SPARK_STAMP)
+	PYTHONPATH=$(CURDIR) $(SPARK_VENV)/bin/python -m pytest -q -n 0 tests/spark
+
 # What to run before a commit: about a minute.
 check: $(STAMP)
 	$(BIN)/ruff format --check .
@@ -70,4 +86,4 @@ golden: $(STAMP)
 	$(BIN)/python -m bench.golden
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(SPARK_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -6,6 +6,8 @@ import sys
 import tomllib
 import zipfile
 
+import pytest
+
 from tests.patience import PATIENCE
 from tests.repository import ROOT
 
@@ -20,15 +22,20 @@ def test_wheel_holds_the_library_only(tmp_path):
     assert {folder for folder in folders if not folder.endswith(".dist-info")} == {"hybriddp"}
 
 
-def test_every_dependency_is_pinned_with_hashes_and_no_address_is_named():
-    pins = (ROOT / "requirements.txt").read_text()
+@pytest.mark.parametrize(
+    ("file", "extra"), [("requirements.txt", "dev"), ("requirements-spark.txt", "spark")]
+)
+def test_every_dependency_is_pinned_with_hashes_and_no_address_is_named(file, extra):
+    pins = (ROOT / file).read_text()
     assert "//" not in pins
     assert "@" not in pins
     entries = re.findall(r"^([a-z][^\s=]*)==\S+((?:.*\\\n)+.*)$", pins, flags=re.MULTILINE)
     pinned = {name for name, hashes in entries if "--hash=sha256:" in hashes}
     assert pinned == {line.split("==")[0] for line in pins.splitlines() if "==" in line}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = project["dependencies"] + project["optional-dependencies"]["dev"]
+    wanted = project["optional-dependencies"][extra]
+    if extra == "dev":
+        wanted = project["dependencies"] + wanted
     assert {re.split(r"[<>=]", item)[0] for item in wanted} <= pinned
 
 

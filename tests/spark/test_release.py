@@ -87,9 +87,7 @@ def test_histograms_of_all_kinds(log, tmp_path):
     sealed = {}
     for engine, home in homes(tmp_path).items():
         run = identify_histograms(
-            ZealousRequest(
-                log=log, epoch="2026-W46", everybody_opted_in=True, ignore_plan=True, engine=engine
-            ),
+            ZealousRequest(log=log, epoch="2026-W46", ignore_plan=True, engine=engine),
             home,
         )
         run_release(run)
