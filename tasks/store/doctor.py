@@ -52,6 +52,7 @@ def examine(home: Home) -> list[Finding]:
         ("ledger", _ledger),
         ("public zone", _public),
         ("telemetry", _telemetry),
+        ("spark", _spark),
     ]
     return [_finding(name, check, home) for name, check in checks]
 
@@ -150,6 +151,17 @@ def _public(home: Home) -> Finding:
             "nothing reads them; move them away",
         )  # fmt: skip
     return Finding("public zone", True, f"{n_releases} releases")
+
+
+def _spark(_home: Home) -> Finding:
+    from tasks.log.spark.session import ADDRESS, address, missing  # few need it
+
+    problem, is_asked = missing(), ADDRESS in os.environ
+    if problem is None:
+        return Finding("spark", True, f"at {address()}, not asked whether it answers")
+    if is_asked:
+        return Finding("spark", False, f"{ADDRESS} is set, but {problem}", f"or unset {ADDRESS}")
+    return Finding("spark", True, f"not set up, which only --engine spark needs: {problem}")
 
 
 def _some(paths: list[Path]) -> str:

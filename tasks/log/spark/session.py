@@ -10,7 +10,9 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import warnings
+import zipfile
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +27,8 @@ ADDRESS, DEFAULT_ADDRESS = "HYBRIDDP_SPARK", "local[*]"
 LEAST_JAVA = 17
 # Rows that a kernel is given at once: starting DuckDB's statement takes as long as some thousand.
 _ROWS_PER_BATCH = 1 << 17
+
+_ROOT = Path(__file__).parents[3]
 
 _SETTINGS = {
     # A time without a time zone is UTC, wherever a machine stands, and a number that does not fit
@@ -120,4 +124,21 @@ def session() -> "SparkSession":
             "that the cluster runs. Nobody was charged."
         ) from None
     atexit.register(made.stop)
+    if not where.startswith("local"):
+        _ship(made)
     return made
+
+
+def _ship(made: "SparkSession") -> None:
+    """Bring our own code to workers on other machines; what it imports is installed there."""
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(folder.cleanup)  # workers fetch it when they begin
+    path = Path(folder.name) / "hybriddp.zip"
+    with zipfile.ZipFile(path, "w") as packed:
+        for package in ("hybriddp", "tasks"):
+            for file in sorted((_ROOT / package).rglob("*.py")):
+                packed.write(file, file.relative_to(_ROOT))
+    if address().startswith("sc://"):
+        made.addArtifact(str(path), pyfile=True)
+    else:
+        made.sparkContext.addPyFile(str(path))
