@@ -2,8 +2,9 @@
 
 Weights count who searched for a record, and shares how much of their searches it was. A record is
 nearer to the threshold than to the noise of its share, so of rare ones weights know much more. They
-become shares by a common ratio, which is learnt from the list; how far single records are from it
-is learnt too, and counts as noise. The same people gave both, so their sampling errors go together.
+become shares by a ratio that the list's other records teach (hybriddp/blender/weighted/ratios.py).
+How far a record may be from it is learnt, too, and counts as noise. The same people gave both, so
+their sampling errors go together.
 """
 
 from dataclasses import dataclass
