@@ -78,7 +78,7 @@ def covered(law: np.ndarray, ratios: np.ndarray, n_people: int, rng: np.random.G
 
 
 def test_ratios_may_follow_popularity(same_rng):
-    """Of 800 records 89 % at least; .957 over 20 seeds, with a standard deviation of .015, so that a
+    """Of 800 records 89 % at least; .957 over 20 seeds, with a standard deviation of .015: a
     false alarm is rarer than once in 10,000. One ratio for all records has .73 (six seeds)."""
     found = []
     for _ in range(10):
@@ -91,7 +91,7 @@ def test_ratios_may_follow_popularity(same_rng):
 def test_short_lists_know_how_little_they_know(n_records, same_rng):
     """Of 200 records 90 % at least; .970 and .957 over 10 seeds, with standard deviations of .012
     and .017: a false alarm once in 1,500. Where a record's own share taught the ratio by which its
-    weight is read, it was .83 of two, which is always seen, and .89 of five, three times in four."""
+    weight is read, it was .83 of two, always seen, and .89 of five, seen in three of four."""
     found = []
     for _ in range(200 // n_records):
         law = even_in_log(n_records, 5e-4, 0.012, same_rng)
