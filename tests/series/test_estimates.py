@@ -113,8 +113,8 @@ def test_what_was_just_named_is_not_taken_for_more_than_it_is(missing, same_rng)
         known = evidence.records
         errors.append(((known.values - truth) / np.sqrt(known.variances))[is_new])
         (mean,) = (week.means[0] for week in evidence.weeks if week.week is now)
-        shown = mean.values / (evidence.common.ratio.value * N_PEOPLE)
-        noise = np.sqrt(mean.noise) / (evidence.common.ratio.value * N_PEOPLE)
+        scale = evidence.common.ratio.values[is_new] * N_PEOPLE
+        shown, noise = mean.values / scale, np.sqrt(mean.noise) / scale
         naive.append((shown - truth[is_new]) / noise)
     errors, naive = np.concatenate(errors), np.concatenate(naive)
     assert len(errors) > 100

@@ -123,7 +123,7 @@ def test_urls_of_names_from_before_were_looked_for_in_a_whole_season(same_rng):
         draws = SeasonMeasured(SEASON, list(weeks))
         for seen in (replace(draws, weeks=draws.weeks[:1]), draws):
             common = SeasonEvidence.of(PARAMS, seen).common
-            shares.append(common.threshold * common.ratio.value)
+            shares.append(common.threshold * common.ratio.of_lightest)
     first, last, first_with_names, last_with_names = shares
     assert first > 1.3 * last
     assert [first_with_names, last_with_names] == pytest.approx([last, last])

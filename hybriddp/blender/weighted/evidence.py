@@ -8,7 +8,8 @@ from hybriddp.blender.evidence.posterior import tail_exponent
 from hybriddp.blender.evidence.sources import CentralCounts, Source
 from hybriddp.blender.headlist import HeadList
 from hybriddp.blender.mechanisms import weighted_mechanism
-from hybriddp.blender.weighted.records import Given, ratio_of, records_of, spread_of
+from hybriddp.blender.weighted.ratios import ratio_of
+from hybriddp.blender.weighted.records import Given, records_of, spread_of
 from hybriddp.params import BlenderParams
 
 
@@ -43,5 +44,5 @@ def weighted_evidence(
         clients,
         tail_exponent(draws.noisy_counts, event.threshold + 0.5),
         n_people,
-        event.threshold / (event.weight_units * ratio.value * n_people),
+        event.threshold / (event.weight_units * ratio.of_lightest * n_people),
     )

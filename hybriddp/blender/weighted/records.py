@@ -2,8 +2,9 @@
 
 Weights count who searched for a record, and shares how much of their searches it was. A record is
 nearer to the threshold than to the noise of its share, so of rare ones weights know much more. They
-become shares by a common ratio, which is learnt from the list; how far single records are from it
-is learnt too, and counts as noise. The same people gave both, so their sampling errors go together.
+become shares by a ratio that the list's other records teach (hybriddp/blender/weighted/ratios.py).
+How far a record may be from it is learnt, too, and counts as noise. The same people gave both, so
+their sampling errors go together.
 """
 
 from dataclasses import dataclass
@@ -14,10 +15,6 @@ import numpy as np
 from hybriddp.arrays import FloatArray, IntArray
 from hybriddp.blender.evidence.sources import CentralCounts
 
-# How far records may differ from the common ratio. Before a list has taught it, half of all lists
-# are expected below the usual one (half a Cauchy law).
-_USUAL_DEVIATION = 0.1
-_DEVIATIONS = np.append(0.0, np.geomspace(0.005, 2.0, 60))
 # Of one person's share of a record, as a part of p(1-p): at least that of fifty different searches.
 _LEAST_SPREAD = 0.02
 # Rounds of weighing weights and shares by what they say themselves; more change nothing.
@@ -26,14 +23,22 @@ _ROUNDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """How weights become shares: divided by `value`; records differ from it by `deviation`."""
+    """How weights become shares: divided by each record's value, which may be off by its deviation.
 
-    value: float
-    deviation: float | FloatArray  # of all records, or each record's own
+    The deviation is a part of the value, and a record's own in all weeks.
+    """
+
+    values: FloatArray
+    deviations: FloatArray
+    of_lightest: float  # the value of the lightest record, which is nearest to the threshold
 
 
 class Noise(Protocol):
     """What weights and shares were drawn with: a WeightedListDraw, or a week of a season."""
+
+    @property
+    def most_records(self) -> int:
+        """How many records a person gives weight at most."""
 
     @property
     def weight_units(self) -> int:
@@ -60,6 +65,7 @@ class Given:
     shares: FloatArray
     of_weights: float | FloatArray
     of_shares: float | FloatArray
+    least_weight: float  # that a person gives a record, if any
 
     @classmethod
     def of(
@@ -74,37 +80,8 @@ class Given:
             noisy_shares / noise.share_units,
             (noise.weight_scale / noise.weight_units) ** 2,
             (noise.share_scale / noise.share_units) ** 2,
+            noise.most_records**-0.5,
         )
-
-
-def ratio_of(given: Given) -> Ratio:
-    """Learn the ratio from the heavier half of what was named, which is hardly selected by noise.
-
-    Privacy claim: none; post-processing of a WeightedListDraw or of SeasonWeeks.
-    """
-    weights, shares = given.weights, given.shares
-    if len(weights) == 0:
-        return Ratio(1.0, _USUAL_DEVIATION)
-    of_weights, of_shares = (
-        np.broadcast_to(variance, weights.shape) for variance in (given.of_weights, given.of_shares)
-    )
-    heavy = weights >= np.median(weights)
-    weights, shares = weights[heavy], shares[heavy]
-    of_weights, of_shares = of_weights[heavy], of_shares[heavy]
-    exact = of_shares.min() / of_shares  # all 1 in a single release
-    error = float(np.sqrt((exact**2 * of_shares).sum()))
-    value = float((exact * weights).sum() / max((exact * shares).sum(), error))
-    scaled = weights / value
-    return Ratio(value, _deviation_of(shares - scaled, of_weights / value**2 + of_shares, scaled))
-
-
-def _deviation_of(errors: FloatArray, noise: FloatArray, values: FloatArray) -> float:
-    """Return the root of the mean square of likely deviations, given errors with some noise."""
-    variances = noise[:, None] + (_DEVIATIONS * values[:, None]) ** 2
-    log_likelihood = -0.5 * (errors[:, None] ** 2 / variances + np.log(variances)).sum(axis=0)
-    prior = np.gradient(_DEVIATIONS) / (1 + (_DEVIATIONS / _USUAL_DEVIATION) ** 2)
-    weights = prior * np.exp(log_likelihood - log_likelihood.max())
-    return float(np.sqrt((weights * _DEVIATIONS**2).sum() / weights.sum()))
 
 
 def records_of(
@@ -127,19 +104,30 @@ def records_of(
 
     Privacy claim: none; post-processing of a WeightedListDraw or a SeasonWeek.
     """
-    shares, of_shares = given.shares, given.of_shares
-    scaled, of_scaled = given.weights / ratio.value, given.of_weights / ratio.value**2
-    part, values = _blended(scaled, shares, of_scaled, of_shares, ratio.deviation, near)
-    # A person who gives d records 1/sqrt(d) each adds p to the variance of their weights.
-    spread = (part / ratio.value + (1 - part) * np.sqrt(spread_of_shares)) ** 2
-    noise = part**2 * of_scaled + (1 - part) ** 2 * of_shares
+    part, values = blended(given, ratio, near)
+    of_people = spread_of_weights(ratio.values, given.least_weight)
+    spread = (np.sqrt(of_people) * part + np.sqrt(spread_of_shares) * (1 - part)) ** 2
+    noise = part**2 * given.of_weights / ratio.values**2 + (1 - part) ** 2 * given.of_shares
     return CentralCounts(
         values / n_people,
         n_people,
         noise,
-        np.minimum(spread, 1.0),
-        deviation=part * ratio.deviation,
+        spread,
+        deviation=part * ratio.deviations,
     )
+
+
+def spread_of_weights(ratios: FloatArray, least_weight: float) -> FloatArray:
+    """Return the variance of a person's weight over the ratio, as a part of p(1-p).
+
+    Who searches d records once each adds p to the variance of their weights, 1/sqrt(d). Of records
+    that are rarely repeated by people who repeat others that would be too little: if nobody gives
+    less than u, weights of mean w have a variance of u w at least.
+
+    Privacy claim: none; post-processing of a WeightedListDraw or a SeasonWeek.
+    """
+    spread: FloatArray = np.minimum(np.maximum(1 / ratios, least_weight) / ratios, 1.0)
+    return spread
 
 
 def spread_of(share_scale: float, concentration: float, total: float) -> float:
@@ -156,19 +144,20 @@ def spread_of(share_scale: float, concentration: float, total: float) -> float:
     return float(np.clip(squares / total, _LEAST_SPREAD, 1.0))
 
 
-def _blended(
-    scaled: FloatArray,
-    shares: FloatArray,
-    of_scaled: float | FloatArray,
-    of_shares: float | FloatArray,
-    deviation: float | FloatArray,
-    near: FloatArray | None,
+def blended(
+    given: Given, ratio: Ratio, near: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the part of the weights in the blend with the least noise, and the blend."""
+    """Return the part of the weights in the blend with the least noise, and the blend.
+
+    Privacy claim: none; post-processing of a WeightedListDraw or of SeasonWeeks.
+    """
+    shares, of_shares = given.shares, given.of_shares
+    scaled, of_scaled = given.weights / ratio.values, given.of_weights / ratio.values**2
     values = shares
     part = np.full_like(shares, 0.5)
     for _ in range(_ROUNDS):
-        differing = of_scaled + (deviation * np.maximum(values if near is None else near, 0)) ** 2
+        at = np.maximum(values if near is None else near, 0)
+        differing = of_scaled + (ratio.deviations * at) ** 2
         part = of_shares / (of_shares + differing)
         values = part * scaled + (1 - part) * shares
     return part, values

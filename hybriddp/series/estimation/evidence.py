@@ -77,13 +77,13 @@ class SeasonEvidence:
         reported = client_moments(params, draws, clients)
         centres = _centres(alike, least)
         # Then weights alone do not say where it is, however exactly they say it.
-        own = optin_moments(weeks, common, same + common.ratio.deviation, centres)
+        own = optin_moments(weeks, common, common.ratio.deviations, centres)
         grid = Grid.around([*alike, *own], centres, least)
         exponents = np.where(common.is_first, common.exponent, 1.0)[:, None]
         start = start_of(grid, lambda p: -exponents * np.log(p))
         likely = learn_steps(grid, start, weigh(_in_order(alike, reported), grid, centres))
         memory = memory_of(alike, centres, _usual_step(likely))
-        deviations = common.ratio.deviation * np.sqrt(memory)
+        deviations = common.ratio.deviations * np.sqrt(memory)
         differing = optin_moments(weeks, common, deviations, centres)
         moments = weigh(_in_order(before, differing, reported), grid, centres)
         shaken = find_upheavals(grid, start, moments, STEPS[likely.argmax()])

@@ -9,7 +9,14 @@ from hybriddp.arrays import BoolArray, FloatArray, IntArray
 from hybriddp.blender.clients import client_mechanism, client_source
 from hybriddp.blender.evidence.posterior import tail_exponent
 from hybriddp.blender.evidence.sources import CentralCounts
-from hybriddp.blender.weighted.records import Given, Ratio, ratio_of, records_of, spread_of
+from hybriddp.blender.weighted.ratios import ratio_of
+from hybriddp.blender.weighted.records import (
+    Given,
+    Ratio,
+    records_of,
+    spread_of,
+    spread_of_weights,
+)
 from hybriddp.params import BlenderParams
 from hybriddp.series.estimation.walk import Moment
 from hybriddp.series.estimation.weeks import ReadWeek, places_of
@@ -56,7 +63,7 @@ def learn_common(draws: SeasonMeasured, weeks: Sequence[ReadWeek]) -> Common:
         ratio,
         spread,
         exponent,
-        threshold / (ratio.value * draws.now.n_people),
+        threshold / (ratio.of_lightest * draws.now.n_people),
         is_first,
     )
 
@@ -97,10 +104,8 @@ def _means_of_weeks(draws: SeasonMeasured, weeks: Sequence[ReadWeek]) -> tuple[G
             shares[at], of_weights[at] = given.shares[rows], mean.noise
             of_shares[at] = given.of_shares
     total = np.maximum(total, 1e-300)
-    return (
-        Given(weights / total, shares / total, of_weights / total**2, of_shares / total**2),
-        is_first,
-    )
+    means, noises = (weights / total, shares / total), (of_weights / total**2, of_shares / total**2)
+    return Given(*means, *noises, draws.season.most_records**-0.5), is_first
 
 
 def optin_moments(
@@ -121,24 +126,25 @@ def _moments_of(
 ) -> list[Moment]:
     n_people, time = week.week.n_people, float(week.week.week)
     given, has_weight = week.given()
-    own, near = (
-        np.where(week.places >= 0, of_records[week.places], 0)
-        for of_records in (deviations, centres * n_people)
+    values, own, near = (
+        np.where(week.places >= 0, of_records[week.places], gone)
+        for of_records, gone in ((common.ratio.values, 1), (deviations, 0), (centres * n_people, 0))
     )
+    ratio = replace(common.ratio, values=values, deviations=own)
     found = []
     for mean in week.means:
         if mean.age > 0:
-            source = CentralCounts(
-                mean.values / (common.ratio.value * n_people),
-                n_people,
-                mean.noise / common.ratio.value**2,
-                min(mean.part / common.ratio.value**2, 1.0),
-                deviation=own[week.week.is_new],
-            )
             new = np.flatnonzero(week.week.is_new)
+            source = CentralCounts(
+                mean.values / (values[new] * n_people),
+                n_people,
+                mean.noise / values[new] ** 2,
+                mean.part * spread_of_weights(values[new], given.least_weight),
+                deviation=own[new],
+            )
             of_mean = _moment(week, new, time - mean.age, mean.first, source)
             found.append(replace(of_mean, is_before=True))
-    both = records_of(given, Ratio(common.ratio.value, own), common.spread, n_people, near)
+    both = records_of(given, ratio, common.spread, n_people, near)
     shares = CentralCounts(given.shares / n_people, n_people, given.of_shares, common.spread)
     for rows, source in ((has_weight, both), (~has_weight, shares)):
         numbers = np.flatnonzero(rows)

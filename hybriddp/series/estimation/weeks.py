@@ -25,6 +25,7 @@ _ALIKE = 1e-9
 class WeekNoise:
     """What weights and shares of one week were drawn with."""
 
+    most_records: int
     weight_units: int
     weight_scale: float
     share_units: int
@@ -34,7 +35,9 @@ class WeekNoise:
     def of(cls, season: Season, week: int) -> "WeekNoise":
         """Return that of a week."""
         scales = season.weight_scales[week - 1], season.share_scales[week - 1]
-        return cls(season.weight_units, scales[0], season.share_units, scales[1])
+        return cls(
+            season.most_records, season.weight_units, scales[0], season.share_units, scales[1]
+        )
 
 
 @dataclass(frozen=True, slots=True)

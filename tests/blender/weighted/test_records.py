@@ -8,7 +8,8 @@ from hybriddp.blender.evidence.posterior import posterior, power_law
 from hybriddp.blender.evidence.sources import CentralCounts
 from hybriddp.blender.weighted.events import WeightedListDraw
 from hybriddp.blender.weighted.mechanism import WeightedListMechanism
-from hybriddp.blender.weighted.records import Given, ratio_of, records_of, spread_of
+from hybriddp.blender.weighted.ratios import ratio_of
+from hybriddp.blender.weighted.records import Given, records_of, spread_of, spread_of_weights
 from hybriddp.params import Budget
 from tests.stats import ALPHA
 
@@ -71,13 +72,47 @@ def test_ratios_that_differ_are_learnt(same_rng):
     shares = np.geomspace(0.001, 0.02, 60)
     ratios = np.where(np.arange(60) % 2 == 0, 1.3, 0.7)
     alike, differing = (drawn(EVENT, shares, same_rng, ratios=r) for r in (1.0, ratios))
-    assert ratio_of(Given.of(EVENT, *alike[:2])).deviation < 0.12
-    assert 0.2 < ratio_of(Given.of(EVENT, *differing[:2])).deviation < 0.4
+    assert ratio_of(Given.of(EVENT, *alike[:2])).deviations.max() < 0.12
+    deviations = ratio_of(Given.of(EVENT, *differing[:2])).deviations
+    assert 0.2 < deviations.min() <= deviations.max() < 0.45
     known = known_of(EVENT, *differing)
     assert np.abs(known.values / shares - 1).mean() < 0.15
     # Frequent records are those that were measured; rare ones lean on weights, and say so.
     rare, frequent = known.deviation[0], known.deviation[-1]
     assert frequent < 0.001 < 0.02 < rare
+
+
+def test_a_record_teaches_all_but_itself(same_rng):
+    """Of two, one is given three times the weight for its shares: the other's ratio rises, and its
+    own stays; alone it teaches nothing."""
+    shares = np.array([0.02, 0.019])
+    before, after = (
+        ratio_of(Given.of(EVENT, *drawn(EVENT, shares, np.random.default_rng(1), ratios=r)[:2]))
+        for r in (np.array([1, 1]), np.array([1, 3]))
+    )
+    assert after.values[0] > 1.7 * before.values[0]
+    assert after.values[1] == pytest.approx(before.values[1], rel=0.25)
+    alone = ratio_of(Given.of(EVENT, *drawn(EVENT, shares[:1], same_rng)[:2]))
+    assert alone.deviations[0] > 1, "it would count its own share twice"
+
+
+@pytest.mark.parametrize("power", [-0.5, 0.3])
+def test_ratios_may_follow_popularity(power, same_rng):
+    """Planted: people repeat popular searches more often than rare ones, or less often."""
+    shares = np.geomspace(0.0015, 0.03, 80)
+    weights, measured, _ = drawn(EVENT, shares, same_rng, ratios=(shares / 0.01) ** power)
+    ratio = ratio_of(Given.of(EVENT, weights, measured))
+    errors = np.log(ratio.values / 3 / (shares / 0.01) ** power)
+    assert abs(errors.mean()) < 0.1
+    assert (np.abs(errors) < 3 * ratio.deviations).all()
+    assert ratio.of_lightest == ratio.values[weights.argmin()]
+
+
+def test_rare_searches_of_heavy_searchers_are_counted_by_few():
+    """Three records a person, one of them once among seventeen searches: a weight of .577 over a
+    ratio of 9.8 is a share of 1/17, whoever of them is there."""
+    assert spread_of_weights(np.array([17 / 3**0.5]), 3**-0.5) == pytest.approx([1 / 17])
+    assert spread_of_weights(np.array([1.5, 0.9]), 3**-0.5) == pytest.approx([1 / 1.5**2, 1])
 
 
 def test_nothing_listed_is_nothing_known():
