@@ -2,11 +2,11 @@
 
 import sys
 
-from bench import core, generate, mean, release, scale, series, zealous
+from bench import core, generate, mean, peers, release, scale, series, zealous
 
 MODULES = {
-    "core": core, "generate": generate, "mean": mean, "release": release, "scale": scale,
-    "series": series, "zealous": zealous,
+    "core": core, "generate": generate, "mean": mean, "peers": peers, "release": release,
+    "scale": scale, "series": series, "zealous": zealous,
 }  # fmt: skip
 
 

@@ -102,7 +102,7 @@ def measure() -> list[tuple[str, float, float]]:
             steps = _release(log, folder / f"home{n_rows}")
             beside = folder / f"alone{n_rows}"
             grouped = run_process([sys.executable, "-c", _GROUPING, str(log), str(beside)], beside)
-            alone = float(grouped.output), grouped.peak_gb
+            alone = float(grouped.output.splitlines()[-1]), grouped.peak_gb
             (beside / "alone.duckdb").unlink()
             _show(n_rows, log, steps, alone)
     ratio = (sum(cost.cpu for cost in steps.values()) - fixed) / alone[0]
