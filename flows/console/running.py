@@ -31,18 +31,7 @@ def run_release_flow(
     run = product.working.identify(request, place)
     if (outcome := replay_of(run)) is not None:
         return outcome, {}, place
-    return *run_flow(product.name, request, place, _get_gates_ready, is_quiet=is_quiet), place
-
-
-def _get_gates_ready() -> None:
-    """Import what judges: seconds, in which this process would only wait for Prefect's server.
-
-    If it fails, it fails again where it is needed, and is explained there.
-    """
-    from tasks.gates.suites import great_expectations
-
-    with suppress(Exception):
-        great_expectations()
+    return *run_flow(product.name, request, place, is_quiet=is_quiet), place
 
 
 def replay_of(run: LogRun) -> Outcome | None:
@@ -57,28 +46,29 @@ def replay_of(run: LogRun) -> Outcome | None:
     return outcome if is_there and (outcome.folder.parent / "latest.json").exists() else None
 
 
-def run_flow(
-    name: str,
-    request: object,
-    home: Home,
-    meanwhile: Callable[[], None] = lambda: None,
-    *,
-    is_quiet: bool,
-) -> tuple[Any, Timings]:
-    """Run a flow and show its steps; return its result, and the seconds of every step.
-
-    Args:
-        meanwhile: What is done while Prefect's server starts.
-    """
+def run_flow(name: str, request: object, home: Home, *, is_quiet: bool) -> tuple[Any, Timings]:
+    """Run a flow and show its steps; return its result, and the seconds of every step."""
     with Progress(is_quiet=is_quiet) as progress:
         server = begin(home)  # it starts while this process imports Prefect: seconds, both
         flow = getattr(import_module(f"flows.{name}"), name)
         orchestrated = import_module("tasks.orchestration.tasks")
-        meanwhile()
+        if isinstance(request, LogRequest):  # whose log will be judged
+            _get_gates_ready()
         server.wait()
         orchestrated.announce.set(progress.announce)
         result = flow(request)
     return result, progress.seconds
+
+
+def _get_gates_ready() -> None:
+    """Import what judges: seconds, in which this process would only wait for Prefect's server.
+
+    If it fails, it fails again where it is needed, and is explained there.
+    """
+    from tasks.gates.suites import great_expectations
+
+    with suppress(Exception):
+        great_expectations()
 
 
 def say_published(
