@@ -2,11 +2,11 @@
 
 import sys
 
-from bench import core, generate, ledger, mean, release, series, zealous
+from bench import core, generate, ledger, mean, peers, release, scale, series, zealous
 
 MODULES = {
-    "core": core, "generate": generate, "ledger": ledger, "mean": mean, "release": release,
-    "series": series, "zealous": zealous,
+    "core": core, "generate": generate, "ledger": ledger, "mean": mean, "peers": peers,
+    "release": release, "scale": scale, "series": series, "zealous": zealous,
 }  # fmt: skip
 
 

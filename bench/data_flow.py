@@ -30,7 +30,7 @@ TABLES = (pa.Table, pa.RecordBatch, pa.Array, pa.ChunkedArray, pl.DataFrame, np.
 # from a public profile, which are handed none.
 BESIDE = (
     "tasks/ledger/", "tasks/budget/", "tasks/store/", "sql/ledger/", "hybriddp/noise/",
-    "tasks/log/interrupts.py",
+    "tasks/log/duck/interrupts.py", "sql/head_list/counted_people.sql",
     "hybriddp/planning/", "tasks/gates/forecast.py", "tasks/products/head_list/forecast.py",
 )  # fmt: skip
 # What SQL calls, in threads that are not Python's.

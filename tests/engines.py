@@ -9,7 +9,7 @@ from tempfile import gettempdir
 
 import duckdb
 
-from tasks.log.instances import start
+from tasks.log.duck.instances import start
 
 _NUMBERS = count()
 

@@ -1,6 +1,7 @@
 """What the commands that make a release share: replay, progress, and a last verification."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -51,10 +52,23 @@ def run_flow(name: str, request: object, home: Home, *, is_quiet: bool) -> tuple
         server = begin(home)  # it starts while this process imports Prefect: seconds, both
         flow = getattr(import_module(f"flows.{name}"), name)
         orchestrated = import_module("tasks.orchestration.tasks")
+        if isinstance(request, LogRequest):  # whose log will be judged
+            _get_gates_ready()
         server.wait()
         orchestrated.announce.set(progress.announce)
         result = flow(request)
     return result, progress.seconds
+
+
+def _get_gates_ready() -> None:
+    """Import what judges: seconds, in which this process would only wait for Prefect's server.
+
+    If it fails, it fails again where it is needed, and is explained there.
+    """
+    from tasks.gates.suites import great_expectations
+
+    with suppress(Exception):
+        great_expectations()
 
 
 def say_published(

@@ -13,6 +13,7 @@ from hybriddp.accounting.event import REPLACE_ONE_SENSITIVITY
 from hybriddp.arrays import IntArray, NamedCounts, as_integers
 from hybriddp.blender.events import HeadListDraw, headlist_leak
 from hybriddp.errors import require
+from hybriddp.noise.exact_laplace import ExactLaplace
 from hybriddp.noise.laplace import DiscreteLaplace
 from hybriddp.params import Budget
 
@@ -31,6 +32,7 @@ class HeadListMechanism:
 
     def __post_init__(self) -> None:
         _ = self.event  # refuses noise and thresholds that cost more than the budget
+        ExactLaplace(self.noise.scale)  # which refuses scales that it cannot draw
 
     @classmethod
     def for_budget(cls, budget: Budget) -> "HeadListMechanism":
@@ -93,7 +95,7 @@ class HeadListMechanism:
           Reference   JPC19 figure 3, theorem 3.1; docs/proofs/create_head_list.md
           Audit       tests/blender/test_finding.py::test_head_list_keeps_its_budget_on_small_logs
         """
-        return self._select(counts, self.noise.draw)
+        return self._select(counts, ExactLaplace(self.noise.scale).draw)
 
     def simulate(self, counts: IntArray, *, rng: np.random.Generator) -> NamedCounts:
         """Decide with a study's generator.

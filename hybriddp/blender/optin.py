@@ -11,6 +11,7 @@ from hybriddp.accounting.event import REPLACE_ONE_SENSITIVITY
 from hybriddp.arrays import IntArray
 from hybriddp.blender.events import OptinHistogram
 from hybriddp.blender.headlist import HeadList
+from hybriddp.noise.exact_laplace import ExactLaplace
 from hybriddp.noise.laplace import DiscreteLaplace
 from hybriddp.params import Budget
 
@@ -25,6 +26,7 @@ class HistogramMechanism:
 
     def __post_init__(self) -> None:
         _ = self.event  # refuses noise that costs more than the budget
+        ExactLaplace(self.noise.scale)  # which refuses scales that it cannot draw
 
     @classmethod
     def for_budget(
@@ -52,7 +54,7 @@ class HistogramMechanism:
           Reference   JPC19 figure 4, theorem 3.2; docs/proofs/optin_histogram.md
           Audit       tests/blender/test_optin.py::test_histogram_keeps_its_budget_on_small_logs
         """
-        return self.noise.draw(counts)
+        return ExactLaplace(self.noise.scale).draw(counts)
 
     def simulate(self, counts: IntArray, *, rng: np.random.Generator) -> IntArray:
         """Add noise from a study's generator.

@@ -1,8 +1,9 @@
 """The discrete Laplace law by the million: CKS20's exact sampler on whole arrays.
 
-OpenDP draws the same law one number at a time, about a hundred thousand a second. A histogram of
-millions of rare items needs more than that, so this module runs the same algorithm on arrays. It
-works on integers and the operating system's randomness only; nothing is rounded.
+OpenDP draws the same law one number at a time, about a hundred thousand a second. The records of a
+head list and the rare items of a histogram need more than that, so this module runs the same
+algorithm on arrays. It works on integers and the operating system's randomness only; nothing is
+rounded.
 """
 
 import os
@@ -46,9 +47,10 @@ class ExactLaplace:
           Neighbours  count vectors at L1 distance at most d
           Guarantee   epsilon = d/scale, delta = 0
           Assumes     the positions of `counts` do not depend on private data, or a threshold
-                      hides them (zealous.ZealousMechanism); one call per charge
+                      hides them (finding.HeadListMechanism, zealous.ZealousMechanism); one call
+                      per charge
           Excludes    timing of the sampler
-          Charged as  events.ItemHistogram
+          Charged as  events.HeadListDraw, events.OptinHistogram, events.ItemHistogram
           Reference   CKS20 algorithms 1 and 2; docs/proofs/exact_laplace.md
           Audit       tests/noise/test_exact_laplace.py::test_sampler_has_exactly_the_law
         """

@@ -119,15 +119,16 @@ class DiscreteLaplace:
         return Fraction(above)
 
     def draw(self, counts: IntArray) -> IntArray:
-        """Add noise to integer counts, exactly and from a cryptographic source.
+        """Add noise to integer counts by OpenDP, exactly and from a cryptographic source.
+
+        Where there are many counts, ExactLaplace draws the same law forty times faster.
 
         Privacy claim
           Neighbours  count vectors at L1 distance at most d
           Guarantee   epsilon(d), delta = 0
-          Assumes     the positions of `counts` do not depend on private data, or a threshold
-                      hides them (headlist.HeadListMechanism); one call per charge
+          Assumes     the positions of `counts` do not depend on private data; one call per charge
           Excludes    timing of the sampler
-          Charged as  events.OptinHistogram, events.HeadListDraw
+          Charged as  events.BoundedSum
           Reference   CKS20 algorithm 2, as opendp.measurements.make_laplace
           Audit       tests/noise/test_draws.py::test_draws_follow_the_discrete_laplace_law
         """

@@ -4,7 +4,7 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy import special
 
 from hybriddp.arrays import FloatArray
 
@@ -56,5 +56,7 @@ def expected_named(
     holders = np.arange(1, int(reach / units_per_user) + 2)
     passing = mechanism.release_probability(holders * units_per_user)
     means = n_users * law
-    chances = stats.poisson.pmf(holders, means[:, None]) @ passing
-    return float((chances + stats.poisson.sf(holders[-1], means)).sum())
+    # As scipy.stats.poisson, which takes long to import: its pmf, and its tail beyond the last.
+    logarithms = special.xlogy(holders, means[:, None]) - special.gammaln(holders + 1)
+    chances = np.exp(logarithms - means[:, None]) @ passing
+    return float((chances + special.pdtrc(holders[-1], means)).sum())

@@ -15,6 +15,7 @@ from tasks.gates.suites import read_suite
 from tasks.ledger.rules import Kind
 from tasks.log.raw.files import BadInput
 from tasks.release.run import LogRun, log_source, roster_source
+from tasks.store import memory
 from tasks.store.home import Home
 from tasks.store.keys import Keyring
 from tasks.verify.signatures import KeyProblem, is_signed, read_public_key
@@ -48,6 +49,7 @@ def check_inputs(run: LogRun) -> None:
     if not run.state.has(Kind.RESERVED):
         require_one_budget(request, run.ledger.entries())
     if run.needs_the_log:
+        memory.for_duckdb()  # which refuses a setting that is none
         _require_space(run)
         for suite in run.product.suites:
             read_suite(suite)

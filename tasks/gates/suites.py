@@ -9,11 +9,16 @@ import logging
 import math
 import os
 import re
+import sys
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import LazyLoader
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from hybriddp.errors import require
@@ -90,13 +95,40 @@ def read_suite(name: str) -> Suite:
     return plan
 
 
+class _Lazily:
+    """Finds what Great Expectations imports for plots and statistics, and our suites do not use.
+
+    It is imported when somebody looks into it, by whoever imports it meanwhile, too.
+    """
+
+    NAMES = ("altair", "scipy.stats")
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        found = PathFinder.find_spec(name, path) if name in self.NAMES else None
+        if found is not None and found.loader is not None:
+            found.loader = LazyLoader(found.loader)
+        return found
+
+
+@contextmanager
+def _lazily() -> Iterator[None]:
+    finder = _Lazily()
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+
+
 @cache
 def great_expectations() -> tuple[Any, Any]:
-    """Import Great Expectations (6 to 14 s) and return it with the batch that all calls share."""
+    """Import Great Expectations (seconds) and return it with the batch that all calls share."""
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
     # Its log quotes exceptions, and these may quote values: nothing that it logs may pass.
     logging.getLogger("great_expectations").setLevel(logging.CRITICAL + 1)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _lazily():
         # It imports `sre_constants`, which Python 3.11 deprecates.
         warnings.filterwarnings("ignore", "module 'sre_", DeprecationWarning)
         import great_expectations as gx

@@ -15,9 +15,9 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from tasks.log.duck.instances import attached, cursor_of, start
+from tasks.log.duck.interrupts import stoppable
 from tasks.log.failures import EngineFailed, OutOfSpace, silent
-from tasks.log.instances import attached, cursor_of, start
-from tasks.log.interrupts import stoppable
 from tasks.log.raw.file_sql import paths_of, quoted, reader_of, text_of
 from tasks.store.machine import machine_fault_in
 from tasks.store.paths import plain_path, require_plain_folder

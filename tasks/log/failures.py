@@ -7,6 +7,7 @@ import duckdb
 
 from hybriddp.errors import HybridDPError
 from tasks.store.machine import machine_fault_in
+from tasks.store.memory import VARIABLE
 
 
 class EngineFailed(HybridDPError):
@@ -26,7 +27,8 @@ def silent(step: str) -> Iterator[None]:
         raise KeyboardInterrupt from None
     except duckdb.OutOfMemoryException:
         raise OutOfSpace(
-            f"step {step} ran out of memory or disk; free some space, or give the machine more."
+            f"step {step} ran out of memory or disk: free some space, or raise {VARIABLE} (see "
+            "`hybriddp doctor`)."
         ) from None
     except duckdb.Error as error:
         fault = machine_fault_in(str(error)) if isinstance(error, duckdb.IOException) else None

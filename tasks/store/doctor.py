@@ -12,7 +12,7 @@ from pathlib import Path
 from hybriddp.errors import HybridDPError
 from tasks.ledger.check import check_ledger
 from tasks.publish import shelf
-from tasks.store import modes
+from tasks.store import memory, modes
 from tasks.store.home import Home
 from tasks.store.keys import Keyring
 
@@ -47,6 +47,7 @@ def examine(home: Home) -> list[Finding]:
         ("home", _home),
         ("private zone", _zones),
         ("disk", _disk),
+        ("memory", _memory),
         ("sqlite", _sqlite),
         ("keys", _keys),
         ("ledger", _ledger),
@@ -119,6 +120,17 @@ def _disk(home: Home) -> Finding:
         free > _ENOUGH_BYTES,
         f"{free / 1e9:.0f} GB free",
         "a log of 10 million rows needs about 2 GB while it is at work; free some",
+    )
+
+
+def _memory(_home: Home) -> Finding:
+    limit, usable = memory.for_duckdb(), memory.usable()
+    return Finding(
+        "memory",
+        limit + memory.BESIDE <= usable or memory.VARIABLE not in os.environ,
+        f"DuckDB may use {limit / 1e9:.1f} GB of {usable / 1e9:.1f} GB ({memory.VARIABLE})",
+        f"a release takes up to {memory.BESIDE / 1e9:.1f} GB beside DuckDB; "
+        f"lower {memory.VARIABLE}, or unset it for a quarter",
     )
 
 

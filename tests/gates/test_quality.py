@@ -562,3 +562,20 @@ def test_great_expectations_is_imported_by_judging_only_and_phones_nobody():
         "import sys, tasks.gates.quality\n"
         "print({'great_expectations', 'pandas'} & set(sys.modules))"
     ) == "set()\n"  # fmt: skip
+
+
+def test_what_judging_spares_itself_is_imported_when_somebody_looks_into_it():
+    """Also by a suite that would use it: what Great Expectations holds is the whole library."""
+    shown = run_python(
+        "import sys\n"
+        "from tasks.gates.suites import great_expectations\n"
+        "gx, _ = great_expectations()\n"
+        "spared = {'altair.vegalite', 'scipy.stats._stats_py'}\n"
+        "print(spared & set(sys.modules))\n"
+        "from great_expectations.expectations.core import (\n"
+        "    expect_column_kl_divergence_to_be_less_than as divergence)\n"
+        "from scipy import stats\n"
+        "print(divergence.stats is stats, stats.norm.cdf(0), divergence.alt.Chart.__name__)\n"
+        "print(spared <= set(sys.modules))"
+    )
+    assert shown == "set()\nTrue 0.5 Chart\nTrue\n"

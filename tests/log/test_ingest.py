@@ -20,7 +20,8 @@ from tasks.ledger.rules import Kind
 from tasks.log.engine import DuckDBEngine, open_duckdb
 from tasks.log.failures import EngineFailed, OutOfSpace
 from tasks.log.ingest import ingest, judge_log
-from tasks.log.raw.files import BadInput
+from tasks.log.raw.files import BadInput, Source
+from tasks.log.raw.parquet_times import has_far_times
 from tasks.log.warehouse import open_warehouse
 from tasks.products.head_list.measuring.cohorts import choose_cohorts
 from tasks.products.head_list.request import ReleaseRequest
@@ -310,6 +311,19 @@ def test_parquet_with_times_is_read_as_without(make_run, plain):
     log = parquet_with_times(kind, 0, Query=coded)  # the newcomer's row is of another epoch
     run = up_to_the_charge(make_run({"log.parquet": log}, max_outside_epoch_share=0.5))
     assert (records(run), group_sizes(run)) == plain
+
+
+@pytest.mark.parametrize("says", [True, False], ids=["with statistics", "without"])
+@pytest.mark.parametrize("far", [0, 1 << 62])
+def test_only_files_that_may_hold_far_times_are_read_row_by_row(tmp_path, says, far):
+    path = tmp_path / "log.parquet"
+    times = pa.array([MOMENT * 1_000, None, far], pa.timestamp("ms"))
+    pq.write_table(
+        pa.table({"t": times, "inside": [{"t": 1}, None, {"t": 2}]}), path, write_statistics=says
+    )
+    source = Source((path,), "parquet", ("t", "inside"))
+    assert has_far_times(source, ["t"]) == (far > 0 or not says)
+    assert not has_far_times(source, [None])
 
 
 @pytest.mark.parametrize("name", ["log.tsv", "log.csv"])

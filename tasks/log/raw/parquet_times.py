@@ -2,10 +2,13 @@
 
 DuckDB 2.0 counts microseconds, and fails on a whole file for one time that does not fit, or that it
 cannot write as text: then one person's clock would stop everybody's release. Here such a time is
-read as none, and its row is bad.
+read as none, and its row is bad. Files whose statistics say that no time is far are left to DuckDB:
+it reads them with all cores, and in a third of the time.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,7 +30,35 @@ def has_far_times(source: Source, columns: Columns) -> bool:
     if source.dialect != "parquet":
         return False
     stored = pq.read_schema(source.files[0])
-    return any(_may_be_far(stored.field(name).type) for name in _names(columns))
+    times = [name for name in _names(columns) if _may_be_far(stored.field(name).type)]
+    return bool(times) and not all(_all_near(path, times, stored) for path in source.files)
+
+
+def _all_near(path: Path, times: list[str], stored: pa.Schema) -> bool:
+    """Whether a file says of all its row groups that none of these times is far."""
+    found = pq.read_metadata(path)
+    paths = [found.schema.column(place).path for place in range(found.num_columns)]
+    if any(paths.count(name) != 1 for name in times):  # a column inside of another looks alike
+        return False
+    return all(
+        _says_near(found.row_group(group).column(paths.index(name)), stored.field(name).type)
+        for group in range(found.num_row_groups)
+        for name in times
+    )
+
+
+def _says_near(column: Any, kind: pa.DataType) -> bool:
+    said = column.statistics
+    if kind.unit == "s" or column.physical_type != "INT64" or said is None or not said.has_min_max:
+        return False
+    first, last = _near_units(kind)
+    return bool(first <= said.min_raw <= said.max_raw <= last)
+
+
+def _near_units(kind: pa.DataType) -> tuple[int, int]:
+    """Return the first and the last time that DuckDB takes, in the unit of a type."""
+    per_unit = _PER_UNIT[kind.unit]
+    return -(-_FIRST_MICROSECOND // per_unit), _LAST_MICROSECOND // per_unit
 
 
 def _names(columns: Columns) -> list[str]:
@@ -68,10 +99,6 @@ def _near_type(kind: pa.DataType) -> pa.DataType:
 def _near(values: pa.Array) -> pa.Array:
     if not _may_be_far(values.type):
         return values
-    per_unit = _PER_UNIT[values.type.unit]
-    units = values.cast(pa.int64())
-    is_near = pc.and_(
-        pc.greater_equal(units, -(-_FIRST_MICROSECOND // per_unit)),
-        pc.less_equal(units, _LAST_MICROSECOND // per_unit),
-    )
+    units, (first, last) = values.cast(pa.int64()), _near_units(values.type)
+    is_near = pc.and_(pc.greater_equal(units, first), pc.less_equal(units, last))
     return pc.if_else(is_near, values, None).cast(_near_type(values.type))

@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hybriddp.errors import HybridDPError
+from tasks.log.duck.instances import start
 from tasks.log.engine import Kernel
 from tasks.log.failures import EngineFailed
-from tasks.log.instances import start
 from tasks.log.raw.file_sql import reader_of, text_of
 from tasks.log.raw.files import Source
 from tasks.log.raw.parquet_times import near_batch

@@ -16,16 +16,16 @@ import duckdb
 from duckdb.func import PythonUDFType
 
 from tasks.log.ids import canonical_ids
+from tasks.store.memory import for_duckdb
 
-# Under 4 GB for the whole process: DuckDB spills what does not fit.
-_MEMORY_LIMIT = "2GB"
 _FILE = "warehouse"  # the name of the attached file, and of its catalog
 
 
 def start(spill: str, **settings: Any) -> duckdb.DuckDBPyConnection:
     """Start an instance in memory; what does not fit goes below the folder `spill`."""
+    limit = f"{for_duckdb()}B"
     connection = duckdb.connect(
-        ":memory:", config={"memory_limit": _MEMORY_LIMIT, "temp_directory": spill, **settings}
+        ":memory:", config={"memory_limit": limit, "temp_directory": spill, **settings}
     )
     # A time without a time zone is UTC, wherever this machine stands.
     connection.execute("set global TimeZone = 'UTC'")

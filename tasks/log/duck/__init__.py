@@ -1,0 +1,1 @@
+"""DuckDB, the embedded engine: its instances, and how a statement is stopped."""
