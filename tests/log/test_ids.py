@@ -63,7 +63,7 @@ def in_duckdb(texts, form):
         raw = {"person": texts, "optin": [None] * len(texts), "key": [None] * len(texts)}
         raw = {name: pa.array(values, pa.string()) for name, values in raw.items()}
         engine.put("raw_roster", pa.table(raw))
-        engine.step("log/stg_roster", **ids)
+        engine.step("log/stg_roster", max_key_bytes=9, **ids)
         names = {"query": "person", "searched_at": "optin", "url": "optin"}
         log = pa.table(raw | {name: raw[column] for name, column in names.items()})
         engine.put("raw_log", log)
