@@ -17,8 +17,9 @@ ORDER = (
     "products/means.md", "products/clusters.md", "operate.md", "check-a-release.md", "devices.md",
     "method.md", "studies.md",
 )  # fmt: skip
-# Its commands rehearse for a quarter of a minute; `tests/planning/test_planner.py` has shorter.
-NOT_RUN = ("planner.md",)
+# Their commands rehearse for a quarter of a minute, and need a cluster: `tests/planning/test_planner.py`
+# and `tests/spark` have shorter ones.
+NOT_RUN = ("planner.md", "spark.md")
 SAID = {
     "hybriddp release --log searches.tsv": "2 records of 2 queries",
     "hybriddp search": "weather  0.",
