@@ -17,8 +17,8 @@ ORDER = (
     "products/means.md", "products/clusters.md", "operate.md", "check-a-release.md", "devices.md",
     "method.md", "studies.md",
 )  # fmt: skip
-# Their commands rehearse for a quarter of a minute, and need a cluster: `tests/planning/test_planner.py`
-# and `tests/spark` have shorter ones.
+# Their commands rehearse for a quarter of a minute, and need a cluster; shorter ones are in
+# `tests/planning/test_planner.py` and `tests/spark`.
 NOT_RUN = ("planner.md", "spark.md")
 SAID = {
     "hybriddp release --log searches.tsv": "2 records of 2 queries",
