@@ -17,8 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hybriddp.errors import HybridDPError
 from tasks.log.failures import EngineFailed
+from tasks.release.refusals import BadInput
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,7 +54,7 @@ _STATIC_SETTINGS = {
 _TALKATIVE = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
-class NoSpark(HybridDPError):
+class NoSpark(BadInput):
     """Spark cannot be used here; the message says what is missing."""
 
 
