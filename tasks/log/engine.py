@@ -5,19 +5,19 @@ never pasted, and secrets come in as tables: SQL text lands in plans, logs and e
 """
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import duckdb
-import numpy as np
 import pyarrow as pa
 
 from tasks.log.duck.instances import attached, cursor_of, start
 from tasks.log.duck.interrupts import stoppable
 from tasks.log.failures import EngineFailed, OutOfSpace, silent
+from tasks.log.groups import whole_groups
 from tasks.log.raw.file_sql import paths_of, quoted, reader_of, text_of
 from tasks.store.machine import machine_fault_in
 from tasks.store.paths import plain_path, require_plain_folder
@@ -237,24 +237,3 @@ def open_memory(spill: Path) -> Iterator[DuckDBEngine]:
     finally:
         connection.close()
         remove(folder)
-
-
-def whole_groups(batches: Iterable[pa.RecordBatch], column: str) -> Iterator[pa.RecordBatch]:
-    """Cut batches in the order of a column anew, so that its equal values stay together."""
-    held: list[pa.RecordBatch] = []
-    last = None
-    for batch in batches:
-        values = batch.column(column).to_numpy()
-        if len(values) == 0:
-            continue
-        # A group in two pieces would be a person who gives twice what they may.
-        if np.any(np.diff(values) < 0) or (last is not None and values[0] < last):
-            raise EngineFailed(f"rows are not in the order of {column}; nothing was counted.")
-        start = int(np.searchsorted(values, values[-1]))  # of a group that may go on
-        if start > 0 or (last is not None and values[0] > last):
-            yield pa.concat_batches([*held, batch[:start]])
-            held = []
-        held.append(batch[start:])
-        last = values[-1]
-    if held:
-        yield pa.concat_batches(held)

@@ -106,7 +106,7 @@ class LogRequest(Form):
     )
     min_group_size: int = Field(2, ge=1, description="Smallest group that a release is made with.")
     engine: Literal["duckdb", "spark"] = Field(
-        "duckdb", description="Where the SQL runs: duckdb here, or spark on a cluster that exists."
+        "duckdb", description="Where SQL runs: spark is a cluster."
     )
     sign_off: bool = Field(False, description="Wait for a person's approval before publishing.")
     new_attempt: bool = Field(False, description="After a burnt draw: pay again for a new attempt.")

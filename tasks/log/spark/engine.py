@@ -15,24 +15,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hybriddp.errors import HybridDPError
-from tasks.log.engine import SQL, Kernel, whole_groups
-from tasks.log.failures import EngineFailed
+from tasks.log.engine import SQL, Kernel
+from tasks.log.groups import groups_of, whole_groups
 from tasks.log.raw.files import Source
-from tasks.log.spark.kernels import (
-    ERRORS,
-    ROW,
-    SCANNED,
-    Columns,
-    FindBroken,
-    MapRows,
-    ReadParts,
-    RowsInDuckDB,
-    ScanParts,
-    groups_of,
-    schema_of,
-)
+from tasks.log.spark.frames import PLACE, mapped, raw_schema, silent, with_place
+from tasks.log.spark.kernels import ROW, Columns, MapRows, RowsInDuckDB, schema_of
 from tasks.log.spark.portable import portable, whole_numbers_in
+from tasks.log.spark.reading import ERRORS, SCANNED, FindBroken, ReadParts, ScanParts
 from tasks.log.spark.results import Results
 from tasks.log.spark.session import session
 from tasks.log.spark.splits import Scanned, Split, put_together, splits_of
@@ -42,9 +31,7 @@ from tasks.store.working_copies import hold
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# Hidden: the place of a row in the order of its result.
-_PLACE = "_place"
-_HIDDEN = (ROW, _PLACE)
+_HIDDEN = (ROW, PLACE)
 
 
 class SparkEngine:
@@ -61,15 +48,15 @@ class SparkEngine:
 
     def count_records(self, source: Source) -> int:
         """Return how many lines of text files are people's; refuse lines that make others."""
-        with _silent("counting lines"):
+        with silent("counting lines"):
             n_records, _ = self._scanned(source)
             return n_records
 
     def read(self, name: str, source: Source, columns: Columns) -> None:
         """Make files visible to SQL: for each name a column of theirs as text, a list, or nulls."""
-        with _silent(name):
+        with silent(name):
             splits = splits_of(source) if source.dialect == "parquet" else self._scanned(source)[1]
-            reader = ReadParts(source, columns, _raw_schema(columns))
+            reader = ReadParts(source, columns, raw_schema(columns))
             self._show(name, self._on_parts(splits, reader, reader.schema), reader.schema)
             if source.dialect != "parquet":
                 broken = self._on_parts(splits, FindBroken(reader), ERRORS)
@@ -78,7 +65,7 @@ class SparkEngine:
     def read_sealed(self, name: str, files: Sequence[Path]) -> None:
         """Make Parquet files visible to SQL as they are, with the stem of each name as `file`."""
         # They lie in a part of the private zone where no worker looks.
-        with _silent(name):
+        with silent(name):
             self._results.begin(name)
             place = Path(self._results.place(name))
             place.mkdir(mode=CLOSED_FOLDER)
@@ -90,7 +77,7 @@ class SparkEngine:
 
     def put(self, name: str, table: pa.Table) -> None:
         """Make an Arrow table visible to SQL, without storing it."""
-        with _silent(name):
+        with silent(name):
             self._put[name] = table
             self._show(name, self._spark.createDataFrame(table), table.schema)
 
@@ -98,14 +85,14 @@ class SparkEngine:
 
     def step(self, file: str, *, into: str | None = None, **params: Any) -> None:
         """Run a file below `sql/` and keep its result, by default under the file's own name."""
-        with _silent(file):
+        with silent(file):
             step = portable(file, whole_numbers_in(params))
             for name in step.tables:
                 self._require_shown(name)
             named = {name: value for name, value in params.items() if f":{name}" in step.text}
             result = self._spark.sql(step.text, args=named)
             if step.is_ordered:
-                result = _with_place(result)
+                result = with_place(result)
             self._keep(into or Path(file).name, result)
 
     def each_row(
@@ -113,52 +100,52 @@ class SparkEngine:
         **params: Any,
     ) -> None:  # fmt: skip
         """Run a file below `sql/` that looks at each row of `of` alone, and keep its result."""
-        with _silent(file):
-            given = self._frame(of).drop(_PLACE)
+        with silent(file):
+            given = self._frame(of).drop(PLACE)
             tables = {name: self._put[name] for name in beside}
             kernel = self._kernel(file, of, params, beside=tables, keeps_place=ROW in given.columns)
-            self._keep(into or Path(file).name, _mapped(given, kernel, kernel.schema))
+            self._keep(into or Path(file).name, mapped(given, kernel, kernel.schema))
 
     def each_group(self, file: str, of: str, by: str, **params: Any) -> None:
         """Run a file below `sql/` that looks at the rows with each value of `by` alone."""
-        with _silent(file):
+        with silent(file):
             given = self._frame(of).repartition(by).sortWithinPartitions(by).drop(*_HIDDEN)
             kernel = self._kernel(file, of, params, together=partial(groups_of, column=by))
-            self._keep(Path(file).name, _mapped(given, kernel, kernel.schema))
+            self._keep(Path(file).name, mapped(given, kernel, kernel.schema))
 
     def map(self, name: str, kernel: Kernel, result: str, *, whole: str | None = None) -> None:
         """Apply a kernel to a result, batch by batch, and keep what comes out."""
-        with _silent(result):
+        with silent(result):
             given = self._frame(name)
             if whole is not None:
                 # All rows of one value on one worker, in their order.
-                given = given.repartition(whole).sortWithinPartitions(whole, _PLACE)
+                given = given.repartition(whole).sortWithinPartitions(whole, PLACE)
             given = given.drop(*_HIDDEN)
             visible = pa.schema([f for f in self._schema(name) if f.name not in _HIDDEN])
             schema = kernel(pa.RecordBatch.from_pylist([], schema=visible)).schema
             together = None if whole is None else partial(whole_groups, column=whole)
-            self._keep(result, _mapped(given, MapRows(kernel, schema, together), schema))
+            self._keep(result, mapped(given, MapRows(kernel, schema, together), schema))
 
     # Results.
 
     def fetch(self, name: str) -> pa.Table:
         """Return a result."""
-        with _silent(name):
+        with silent(name):
             table = self._frame(name).toArrow()
-            if _PLACE in table.column_names:
-                table = table.sort_by(_PLACE)
+            if PLACE in table.column_names:
+                table = table.sort_by(PLACE)
             elif ROW in table.column_names:
                 table = table.sort_by(ROW)
             return table.drop_columns([name for name in _HIDDEN if name in table.column_names])
 
     def seal(self, name: str, path: Path) -> None:
         """Write a result as a Parquet file on the driver, in its order."""
-        with _silent(name):
+        with silent(name):
             pq.write_table(self.fetch(name), path, compression="zstd")
 
     def count(self, name: str) -> int:
         """Return how many rows a result has."""
-        with _silent(name):
+        with silent(name):
             return int(self._frame(name).count())
 
     def has(self, name: str) -> bool:
@@ -188,7 +175,7 @@ class SparkEngine:
         rows = [tuple(getattr(split, name) for name in Split.__slots__) for split in splits]
         parts = self._spark.createDataFrame(rows, Split.SCHEMA)
         spread = parts.repartitionByRange(max(len(rows), 1), "number")
-        return _mapped(spread, kernel, schema)
+        return mapped(spread, kernel, schema)
 
     def _keep(self, name: str, frame: "DataFrame") -> None:
         self._results.begin(name)
@@ -228,37 +215,3 @@ def open_spark(folder: Path) -> Iterator[SparkEngine]:
     place = folder / "spark"
     place.mkdir(mode=CLOSED_FOLDER, exist_ok=True)
     yield SparkEngine(place, spark)
-
-
-def _mapped(frame: "DataFrame", kernel: Callable[..., Any], schema: pa.Schema) -> "DataFrame":
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    return frame.mapInArrow(kernel, from_arrow_schema(schema))
-
-
-def _with_place(frame: "DataFrame") -> "DataFrame":
-    from pyspark.sql.functions import monotonically_increasing_id
-
-    return frame.withColumn(_PLACE, monotonically_increasing_id())
-
-
-def _raw_schema(columns: Mapping[str, str | Sequence[str] | None]) -> pa.Schema:
-    kinds = {
-        name: pa.string() if column is None or isinstance(column, str) else pa.list_(pa.string())
-        for name, column in columns.items()
-    }
-    return pa.schema([*kinds.items(), (ROW, pa.int64())])
-
-
-@contextmanager
-def _silent(step: str) -> Iterator[None]:
-    """Turn an error of Spark's into one that quotes nothing."""
-    try:
-        yield
-    except (HybridDPError, KeyboardInterrupt):
-        raise
-    except Exception as error:
-        raise EngineFailed(
-            f"step {step} failed in Spark ({type(error).__name__}); its message may quote the log "
-            "and is not shown. Run `hybriddp doctor`, then look at the log yourself."
-        ) from None

@@ -7,42 +7,22 @@ Errors leave a worker without their words, which may quote rows and would stand 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from hybriddp.errors import HybridDPError
 from tasks.log.duck.instances import start
 from tasks.log.engine import Kernel
 from tasks.log.failures import EngineFailed
-from tasks.log.raw.file_sql import reader_of, text_of
-from tasks.log.raw.files import Source
-from tasks.log.raw.parquet_times import near_batch
-from tasks.log.spark.splits import ROWS_A_FILE, Chunk, Scanned, Split, chunks_of, scans_of
 
 # The place of a row among all rows of the files, which SQL calls as DuckDB does.
 ROW = "rowid"
 Columns = Mapping[str, str | Sequence[str] | None]
 Batches = Iterable[pa.RecordBatch]
-
-ERRORS = pa.schema(
-    {
-        "file_id": pa.int64(),
-        "line": pa.int64(),
-        "error_type": pa.string(),
-        "csv_line": pa.string(),
-    }
-)
-_FIND_ERRORS = """
-select line, min(cast(error_type as varchar)) as error_type, any_value(csv_line) as csv_line
-from chunk_errors
-group by line
-"""
 
 
 @contextmanager
@@ -62,13 +42,15 @@ def _instance(process: int) -> duckdb.DuckDBPyConnection:
     return start("", threads=1)
 
 
-def _cursor() -> duckdb.DuckDBPyConnection:
+def cursor() -> duckdb.DuckDBPyConnection:
+    """Connect to this worker's DuckDB."""
     return _instance(os.getpid()).cursor()
 
 
-def _fetched(
+def fetched(
     connection: duckdb.DuckDBPyConnection, text: str, params: Mapping[str, Any] | None = None
 ) -> pa.Table:
+    """Return what a query finds."""
     found: pa.Table = connection.sql(text, params=params or {}).to_arrow_table()
     return found
 
@@ -91,7 +73,7 @@ class RowsInDuckDB:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Run it on batches of rows."""
-        with silent_worker(f"step {self.file}"), _cursor() as connection:
+        with silent_worker(f"step {self.file}"), cursor() as connection:
             for batch in self.together(batches) if self.together else batches:
                 yield from self._run(connection, pa.Table.from_batches([batch])).to_batches()
 
@@ -99,7 +81,7 @@ class RowsInDuckDB:
         given = rows.drop_columns([ROW]) if self.keeps_place else rows
         for name, table in {self.of: given, **self.beside}.items():
             connection.register(name, table)
-        result = _fetched(connection, self.text, self.params)
+        result = fetched(connection, self.text, self.params)
         for name in (self.of, *self.beside):
             connection.unregister(name)
         if self.keeps_place:
@@ -111,95 +93,11 @@ class RowsInDuckDB:
 
 def schema_of(step: RowsInDuckDB, given: pa.Schema) -> pa.Schema:
     """Return the schema of what a step makes of such rows."""
-    with _cursor() as connection:
+    with cursor() as connection:
         for name, table in {step.of: given.empty_table(), **step.beside}.items():
             connection.register(name, table)
-        schema: pa.Schema = _fetched(connection, step.text, step.params).schema
+        schema: pa.Schema = fetched(connection, step.text, step.params).schema
         return schema
-
-
-@dataclass(frozen=True)
-class ReadParts:
-    """Read parts of files: the columns that are wanted as text, and each row's place."""
-
-    source: Source
-    columns: Columns
-    schema: pa.Schema
-
-    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Read the parts that each row of the batches names."""
-        with silent_worker("reading"), _cursor() as connection:
-            for split in _splits_in(batches):
-                for table in self._tables(connection, split):
-                    yield from table.cast(self.schema).to_batches()
-
-    def _tables(self, connection: duckdb.DuckDBPyConnection, split: Split) -> Iterator[pa.Table]:
-        if self.source.dialect == "parquet":
-            yield from self._groups(connection, split)
-            return
-        for chunk in chunks_of(split):
-            table, _ = self.lines_of(connection, chunk)
-            yield _placed(table, chunk.file, chunk.first)
-
-    def lines_of(
-        self, connection: duckdb.DuckDBPyConnection, chunk: Chunk
-    ) -> tuple[pa.Table, pa.Table]:
-        """Return the rows of a chunk, and the lines that are none."""
-        with memory_file(connection, chunk.header + chunk.lines) as path:
-            reader = reader_of(self.source, "chunk_errors", path)
-            connection.execute(f"create or replace temp view chunk_rows as select * from {reader}")
-            table = self._texts(connection, "chunk_rows")
-            broken = _fetched(connection, _FIND_ERRORS)
-            for name in ("chunk_errors", "chunk_errors_scans"):
-                connection.execute(f"drop table if exists {name}")
-        return table, broken
-
-    def _groups(self, connection: duckdb.DuckDBPyConnection, split: Split) -> Iterator[pa.Table]:
-        names = list(self.source.columns)
-        listed = [[c] if isinstance(c, str) else c or [] for c in self.columns.values()]
-        wanted = list(dict.fromkeys(name for some in listed for name in some)) or names[:1]
-        with pq.ParquetFile(split.path) as file:
-            first = split.first
-            for batch in file.iter_batches(row_groups=[split.start], columns=wanted):
-                connection.register("chunk_rows", near_batch(batch))
-                yield _placed(self._texts(connection, "chunk_rows"), split.file, first)
-                connection.unregister("chunk_rows")
-                first += batch.num_rows
-
-    def _texts(self, connection: duckdb.DuckDBPyConnection, name: str) -> pa.Table:
-        selected = ", ".join(
-            f"{text_of(self.source, column)} as {wanted}" for wanted, column in self.columns.items()
-        )
-        return _fetched(connection, f"select {selected} from {name}")
-
-
-@dataclass(frozen=True)
-class FindBroken:
-    """Find the lines of parts that do not split into the columns, with the reader of the others."""
-
-    reader: ReadParts
-
-    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Read the parts that each row of the batches names."""
-        with silent_worker("reading"), _cursor() as connection:
-            for split in _splits_in(batches):
-                for chunk in chunks_of(split):
-                    _, broken = self.reader.lines_of(connection, chunk)
-                    yield from _located(broken, chunk).to_batches()
-
-
-@dataclass(frozen=True)
-class ScanParts:
-    """Scan the lines of parts, before a reader that understands quotes gets them."""
-
-    source: Source
-    schema: pa.Schema
-
-    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Scan the parts that each row of the batches names."""
-        with silent_worker("counting lines"):
-            rows = [asdict(found) for found in scans_of(_splits_in(batches), self.source)]
-            yield from pa.Table.from_pylist(rows, self.schema).to_batches()
 
 
 @dataclass(frozen=True)
@@ -217,66 +115,3 @@ class MapRows:
                 yield from (
                     pa.Table.from_batches([self.kernel(batch)]).cast(self.schema).to_batches()
                 )
-
-
-def groups_of(batches: Batches, column: str) -> Iterator[pa.RecordBatch]:
-    """Cut batches that are sorted by a column anew, so that its equal values stay together."""
-    held: list[pa.RecordBatch] = []
-    for batch in batches:
-        if batch.num_rows == 0:
-            continue
-        values = batch.column(column)
-        is_last = pc.fill_null(pc.equal(values, values[-1]), not values[-1].is_valid)
-        start = pc.index(is_last, True).as_py()
-        if start > 0 or (held and held[-1].column(column)[-1] != values[-1]):
-            yield pa.concat_batches([*held, batch[:start]])
-            held = []
-        held.append(batch[start:])
-    if held:
-        yield pa.concat_batches(held)
-
-
-def _splits_in(batches: Batches) -> Iterator[Split]:
-    for batch in batches:
-        for row in batch.to_pylist():
-            yield Split(**row)
-
-
-@contextmanager
-def memory_file(connection: duckdb.DuckDBPyConnection, data: bytes) -> Iterator[str]:
-    """Show bytes to DuckDB as a file that is on no disk."""
-    import fsspec
-
-    memory = fsspec.filesystem("memory")
-    if not connection.filesystem_is_registered("memory"):
-        connection.register_filesystem(memory)
-    path = f"/{os.getpid()}"
-    memory.pipe_file(path, data)
-    try:
-        yield f"memory://{path}"
-    finally:
-        memory.rm_file(path)
-
-
-def _placed(table: pa.Table, file: int, first: int) -> pa.Table:
-    start = file * ROWS_A_FILE + first
-    places = pa.array(range(start, start + table.num_rows), pa.int64())
-    return table.append_column(ROW, places)
-
-
-def _located(found: pa.Table, chunk: Chunk) -> pa.Table:
-    """Say in which line of the whole file each error is; the header is line 1 of a chunk."""
-    rows = [
-        {**row, "file_id": chunk.file, "line": row["line"] - 2 + chunk.first}
-        for row in found.to_pylist()
-    ]
-    return pa.Table.from_pylist(rows, ERRORS)
-
-
-SCANNED = pa.schema(
-    {
-        "number": pa.int64(), "n_lines": pa.int64(), "n_empty": pa.int64(),
-        "ends_in_crlf": pa.bool_(), "odd_line": pa.int64(), "problem": pa.string(),
-    }
-)  # fmt: skip
-assert set(SCANNED.names) == set(Scanned.__slots__) - {"SCHEMA"}

@@ -1,0 +1,54 @@
+"""Small things that the engine does with Spark's frames."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from hybriddp.errors import HybridDPError
+from tasks.log.failures import EngineFailed
+from tasks.log.spark.kernels import ROW
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+# Hidden: the place of a row in the order of its result.
+PLACE = "_place"
+
+
+def mapped(frame: "DataFrame", kernel: Callable[..., Any], schema: pa.Schema) -> "DataFrame":
+    """Run a kernel on all parts of a frame."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return frame.mapInArrow(kernel, from_arrow_schema(schema))
+
+
+def with_place(frame: "DataFrame") -> "DataFrame":
+    """Number the rows in the order that they are in."""
+    from pyspark.sql.functions import monotonically_increasing_id
+
+    return frame.withColumn(PLACE, monotonically_increasing_id())
+
+
+def raw_schema(columns: Mapping[str, str | Sequence[str] | None]) -> pa.Schema:
+    """Return what is read of files: texts, lists of texts, and each row's place."""
+    kinds = {
+        name: pa.string() if column is None or isinstance(column, str) else pa.list_(pa.string())
+        for name, column in columns.items()
+    }
+    return pa.schema([*kinds.items(), (ROW, pa.int64())])
+
+
+@contextmanager
+def silent(step: str) -> Iterator[None]:
+    """Turn an error of Spark's into one that quotes nothing."""
+    try:
+        yield
+    except (HybridDPError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        raise EngineFailed(
+            f"step {step} failed in Spark ({type(error).__name__}); its message may quote the log "
+            "and is not shown. Run `hybriddp doctor`, then look at the log yourself."
+        ) from None
