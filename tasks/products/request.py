@@ -22,7 +22,6 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 # What lies in the public zone beside the products' folders.
 RESERVED_NAMES = ("collections",)
 
-
 P = TypeVar("P", bound="Form")
 
 
