@@ -15,7 +15,11 @@ with typed as (
             else try_cast(searched_at as timestamptz) at time zone 'UTC'
         end as searched_at,
         nullif(trim(url), '') as url,
-        case when trim(optin) <> '' then lower(trim(optin)) in ('1', 'true', 't', 'yes', 'y') end as optin,
+        -- A list of words after `in` would be joined, and rows that were joined lose their order.
+        case
+            when trim(optin) <> ''
+                then regexp_full_match(lower(trim(optin)), '1|true|t|yes|y')
+        end as optin,
         searched_at is not null as has_time,
         strlen(trim(person, ' ')) > $max_id_bytes as has_long_id
     from raw_log

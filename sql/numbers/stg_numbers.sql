@@ -11,7 +11,10 @@ with cleaned as (
             when regexp_full_match(person, '[!-~]([ -~]*[!-~])?') then person  -- printable ASCII
             else canonical_id(person, $id_form)
         end as person,
-        case when trim(optin) <> '' then lower(trim(optin)) in ('1', 'true', 't', 'yes', 'y') end as optin,
+        case
+            when trim(optin) <> ''
+                then regexp_full_match(lower(trim(optin)), '1|true|t|yes|y')
+        end as optin,
         -- Other times may say their time zone, which is slow, and which a plain timestamp forgets.
         case
             when searched_at like '____-__-__ __:__:__' then try_cast(searched_at as timestamp)
