@@ -130,15 +130,15 @@ def test_what_was_given_back_is_not_in_the_way(home, first, second):
 @pytest.mark.parametrize(("first", "second"), [("devices", "clusters"), ("search", "devices")])
 def test_of_two_that_decide_at_the_same_time_one_is_refused(home, monkeypatch, first, second):
     """The other one is charged between a decision and its row."""
-    overtaken, seal = run_of(home, second), tasks.budget.reserve._seal
+    overtaken, seal = run_of(home, second), tasks.budget.reserve.seal
 
     def seal_late(*arguments) -> str:
-        monkeypatch.setattr(tasks.budget.reserve, "_seal", seal)
+        monkeypatch.setattr(tasks.budget.reserve, "seal", seal)
         digest = seal(*arguments)
         reserve_all(home, first)
         return digest
 
-    monkeypatch.setattr(tasks.budget.reserve, "_seal", seal_late)
+    monkeypatch.setattr(tasks.budget.reserve, "seal", seal_late)
     with pytest.raises(BudgetRefused, match=f"product {first}, "):
         reserve(overtaken)
     assert [row.payload.product for row in reserved(home)] == [first]
