@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tasks.log.failures import EngineFailed
 
@@ -32,6 +31,8 @@ def whole_groups(batches: Iterable[pa.RecordBatch], column: str) -> Iterator[pa.
 
 def groups_of(batches: Iterable[pa.RecordBatch], column: str) -> Iterator[pa.RecordBatch]:
     """Cut batches that are sorted by a column anew, so that its equal values stay together."""
+    import pyarrow.compute as pc  # whoever looks at the ledger reads no groups
+
     held: list[pa.RecordBatch] = []
     for batch in batches:
         if batch.num_rows == 0:
