@@ -150,7 +150,7 @@ def test_an_erased_copy_whose_run_was_killed_goes_at_the_next_opening(home):
 
 
 def test_questions_to_the_ledgers_files_spill_into_the_private_zone_only(home, monkeypatch):
-    monkeypatch.setattr(tasks.log.duck.instances, "_MEMORY_LIMIT", "20MB")
+    monkeypatch.setattr(tasks.log.duck.instances, "for_duckdb", lambda: 20 * 10**6)
     with open_memory(home.spill) as engine:
         engine._connection.execute(
             "create table much as select hash(range) as h, repeat('x', 50) as t from range(800000)"
@@ -161,7 +161,7 @@ def test_questions_to_the_ledgers_files_spill_into_the_private_zone_only(home, m
 
 def test_a_copy_that_was_removed_and_made_again_has_room_to_spill(home, monkeypatch):
     """The instance that is kept between steps has its spilled files in the folder that is gone."""
-    monkeypatch.setattr(tasks.log.duck.instances, "_MEMORY_LIMIT", "20MB")
+    monkeypatch.setattr(tasks.log.duck.instances, "for_duckdb", lambda: 20 * 10**6)
     much = "select hash(range) as h, repeat('x', 50) as t from range(800000)"
     folder = home.warehouse("a" * 32)
     for _ in range(2):

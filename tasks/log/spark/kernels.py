@@ -39,7 +39,7 @@ def silent_worker(what: str) -> Iterator[None]:
 @cache
 def _instance(process: int) -> duckdb.DuckDBPyConnection:
     """Return this worker's DuckDB, which has one thread: Spark starts a worker for each core."""
-    return start("", threads=1)
+    return start("", threads=1, memory_limit="1GB")
 
 
 def cursor() -> duckdb.DuckDBPyConnection:
