@@ -5,7 +5,6 @@ import tomllib
 import pyarrow as pa
 import pytest
 
-from tasks.log.spark.portable import NotPortable, portable
 from tests.sql.test_golden import CASES, STEPS, arrow_table, bound, readable
 
 # Steps that look into texts, and the table that each looks at row by row.
@@ -26,6 +25,8 @@ PLACED = ("raw_log", "raw_roster", "stg_log", "stg_roster")
 
 
 def is_portable(step):
+    from tasks.log.spark.portable import NotPortable, portable  # which needs the extra
+
     try:
         portable(step)
     except NotPortable:
