@@ -20,6 +20,11 @@ BY_GROUP = {
     "numbers/person_numbers": ("stg_log", "person"),
     "log/broken_lines": ("raw_log_errors", "line"),
 }
+# Of the ledger's steps Spark runs these; the others add up in 128 bits, in DuckDB alone (ADR 22).
+OF_THE_LEDGER = ("ledger/candidate_accounts", "ledger/sealed_groups")
+ON_SPARK = [
+    path for path, step in CASES.items() if not step.startswith("ledger/") or step in OF_THE_LEDGER
+]
 # Rows that are told apart by where they are.
 PLACED = ("raw_log", "raw_roster", "stg_log", "stg_roster")
 
@@ -38,7 +43,7 @@ def test_every_step_runs_on_spark_in_one_way():
     assert {step for step in STEPS if not is_portable(step)} == BY_ROW.keys() | BY_GROUP.keys()
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: f"{path.parent.name}-{path.stem}")
+@pytest.mark.parametrize("path", ON_SPARK, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_step(path, engine):
     case, step = tomllib.loads(path.read_text(encoding="utf-8")), CASES[path]
     for name, given in case["tables"].items():
