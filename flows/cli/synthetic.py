@@ -58,7 +58,10 @@ def generate(
         typer.Option(help="Which published log to imitate; sessions: keywords and reformulations."),
     ] = LogKind.AOL_LIKE,
     users: UsersOption = None,
-    seed: Annotated[int, typer.Option(help="Same seed and epoch, same bytes.")] = 1,
+    seed: Annotated[int, typer.Option(help="Same seed, week and epoch, same bytes.")] = 1,
+    week: Annotated[
+        int, typer.Option(help="1, 2, ...: with one seed, other searches of one population.")
+    ] = 1,
     epoch: Annotated[
         str, typer.Option(help="Period of its times: 2026-W46, 2026-11, 2026-11-16, last-week.")
     ] = "last-week",
@@ -98,6 +101,7 @@ def generate(
             users,
             out,
             seed=seed,
+            week=week,
             epoch=epoch,
             records_per_user=None if records is None else records.value,
             no_click_share=no_click_share,

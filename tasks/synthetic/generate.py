@@ -133,12 +133,21 @@ def _check_texts_suffice(population: Population) -> None:
     require(fewest <= n_urls <= N_TEXTS, rule, n_urls, "choose a number between them")
 
 
+def _rng_of_week(seed: int, week: int) -> np.random.Generator:
+    """Return the generator of a week's rows; that of the first one is the seed's own."""
+    require(week >= 1, "week must be >= 1", week, "count from 1")
+    bits = study_rng(seed).bit_generator
+    assert isinstance(bits, np.random.PCG64)
+    return np.random.Generator(bits.jumped(week - 1))
+
+
 def write_log(
     population: Population,
     n_users: int,
     path: str | os.PathLike[str],
     *,
     seed: int,
+    week: int = 1,
     epoch: Epoch,
     records_per_user: RecordsPerUser,
     no_click_share: float,
@@ -150,13 +159,14 @@ def write_log(
     bytes. Memory is that of one batch. Parquet knows no seconds; its times read as milliseconds.
 
     Args:
+        week: Another one of the same population has other rows.
         progress: Called after each batch with the number of rows just written.
     """
     _check_texts_suffice(population)
     batches = sample_log(
         population,
         n_users,
-        rng=study_rng(seed),
+        rng=_rng_of_week(seed, week),
         records_per_user=records_per_user,
         no_click_share=no_click_share,
     )
@@ -169,6 +179,7 @@ def write_session_log(
     path: str | os.PathLike[str],
     *,
     seed: int,
+    week: int = 1,
     epoch: Epoch,
     world_size: int = WORLD_SIZE,
     progress: Callable[[int], None] | None = None,
@@ -178,16 +189,19 @@ def write_session_log(
     It is what draw_session_log draws with the generator of this seed, but for pauses between
     sessions, which are shorter if the epoch is. Memory is that of the world and of one block.
     """
-    batches = _session_batches(n_users, world_size, epoch, study_rng(seed))
+    batches = _session_batches(n_users, world_size, epoch, seed, week)
     return write_batches(batches, n_users, path, progress)
 
 
 def _session_batches(
-    n_users: int, world_size: int, epoch: Epoch, rng: np.random.Generator
+    n_users: int, world_size: int, epoch: Epoch, seed: int, week: int
 ) -> Iterator[pa.RecordBatch]:
     # A generator, so that no world is drawn for a path that cannot be written.
     require(n_users >= 1, "n_users must be >= 1", n_users, "ask for at least one user")
+    rng = study_rng(seed)
     world = draw_session_world(rng=rng, size=world_size)
+    if week != 1:
+        rng = _rng_of_week(seed, week)
     for block in world.draw_blocks(n_users, rng=rng):
         yield spell_block(block, world, epoch)
 
@@ -198,6 +212,7 @@ def generate_log(
     path: str | os.PathLike[str],
     *,
     seed: int,
+    week: int = 1,
     epoch: str = "last-week",
     records_per_user: RecordsPerUser | None = None,
     no_click_share: float | None = None,
@@ -216,6 +231,7 @@ def generate_log(
             N_USERS if n_users is None else n_users,
             path,
             seed=seed,
+            week=week,
             epoch=period,
             progress=progress,
         )
@@ -225,6 +241,7 @@ def generate_log(
         population.n_users if n_users is None else n_users,
         path,
         seed=seed,
+        week=week,
         epoch=period,
         records_per_user=records_per_user or DEFAULT_RECORDS_PER_USER,
         no_click_share=DEFAULT_NO_CLICK_SHARE if no_click_share is None else no_click_share,

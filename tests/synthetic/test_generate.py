@@ -21,6 +21,7 @@ from tasks.synthetic.generate import (
     N_TEXTS,
     NAMED_QUERIES,
     SCHEMA,
+    generate_log,
     spell_queries,
     spell_urls,
     write_log,
@@ -139,6 +140,35 @@ def test_same_arguments_give_the_same_bytes_and_another_seed_does_not(population
         write_log(population, 500, path, **(LAW | {"seed": seed}))
     first, again, other = (path.read_bytes() for path in paths)
     assert first == again != other
+
+
+def test_another_week_has_other_searches_of_the_same_population(population, tmp_path):
+    """What a series needs to be tried out."""
+    paths = [tmp_path / f"{name}.parquet" for name in ("week-1", "week-2", "seed-4")]
+    for path, law in zip(paths, ({}, {"week": 2}, {"seed": 4}), strict=True):
+        write_log(population, 20_000, path, **(LAW | law))
+    plain = tmp_path / "plain.parquet"
+    write_log(population, 20_000, plain, **LAW)
+    first, second, other = (pq.read_table(path) for path in paths)
+    assert first == pq.read_table(plain) != second != other
+    shares = [pc.mean(pc.equal(week["Query"], "google")).as_py() for week in (first, second)]
+    assert abs(shares[0] / shares[1] - 1) < 0.05
+    with pytest.raises(InvalidParameter, match="week must be >= 1, got 0"):
+        write_log(population, 20_000, plain, **LAW, week=0)
+
+
+def test_a_generated_population_follows_from_the_seed_alone(tmp_path):
+    known = []
+    for name, seed, week in (("first", 3, 1), ("second", 3, 2), ("other", 4, 1)):
+        path = tmp_path / f"{name}.parquet"
+        generate_log("aol-like", 3_000, path, seed=seed, week=week, epoch="2026-W46")
+        rows = pq.read_table(path, columns=["Query", "ClickURL"])
+        counts = rows.group_by(["Query", "ClickURL"]).aggregate([([], "count_all")])
+        top = counts.sort_by([("count_all", "descending")])[:40]
+        known.append(set(zip(*(top[c].to_pylist() for c in ("Query", "ClickURL")), strict=True)))
+    first, second, other = known
+    assert first != second
+    assert len(first & second) > len(first & other), "urls are the population's"
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

@@ -403,6 +403,20 @@ def user_items(rows: list[tuple[int, str, int, int, str]]) -> dict[str, set]:
     return items
 
 
+def test_another_week_is_of_the_same_world(tmp_path):
+    """What people choose at a rank of a query is the world's; what they ask for is the week's."""
+    weeks = []
+    for week in (1, 2):
+        path = tmp_path / f"week-{week}.tsv.gz"
+        write_session_log(500, path, seed=9, week=week, epoch=MONTH, world_size=SMALL)
+        weeks.append(read_rows(path))
+    assert weeks[0] != weeks[1]
+    first, second = ({(row[1], row[3]): row[4] for row in rows if row[4]} for rows in weeks)
+    both = first.keys() & second.keys()
+    assert len(both) > 50
+    assert all(first[click] == second[click] for click in both)
+
+
 def test_text_says_what_the_arrays_say(tmp_path, monkeypatch):
     """Row by row, and as many users for each item; written in three blocks."""
     monkeypatch.setattr(synthetic_sessions, "USERS_PER_BLOCK", 200)
