@@ -29,7 +29,8 @@ from flows.console.terminal import (
     say_json,
 )
 from hybriddp.rounding import rounded_up
-from tasks.budget.overview import balance, dearest, policy_of, public_export, runway
+from tasks.budget.export import public_export
+from tasks.budget.overview import balance, dearest, policy_of, runway
 from tasks.budget.paid import parts_in_words
 from tasks.budget.policy import set_policy
 from tasks.ledger.charges import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS
@@ -64,7 +65,9 @@ def show(
     reservations = [entry for entry in ledger.entries() if entry.kind is Kind.RESERVED]
     has_rho = any(dearest(entry).rho for entry in reservations)
     shown = ("release", "epoch", "product", "state", "people", "epsilon", "delta")
-    table = Table(*shown, *(["rho"] if has_rho else []), box=None)
+    table = Table(box=None)
+    for title in (*shown, *(["rho"] if has_rho else [])):
+        table.add_column(title, overflow="fold")  # a number that is cut off is another one
     for entry in reservations:
         state = ledger.attempt(entry.release_id, entry.attempt)
         burnt, price = ", ".join(state.burnt_draws), dearest(entry)

@@ -7,6 +7,7 @@ from hybriddp.rounding import rounded_down, rounded_up
 from tasks.budget.overview import Balance, Runway
 from tasks.budget.paid import parts_in_words, rho_in_words
 from tasks.budget.policy import Policy
+from tasks.budget.season_runway import SeasonRunway
 from tasks.ledger.payloads import Reserved
 from tasks.products.registry import product_of
 
@@ -14,8 +15,10 @@ from tasks.products.registry import product_of
 def people_in(reserved: Reserved) -> str:
     """Return how many people are in the groups, those who are in several only once."""
     sharing = product_of(reserved.parameters).people_of(reserved.groups)
-    members = [reserved.groups[together[0]].members for together in sharing]
-    return " + ".join("devices" if size is None else str(size) for size in members)
+    sizes = [[reserved.groups[group].members for group in together] for together in sharing]
+    return " + ".join(
+        "devices" if None in size else str(max(filter(None, size), default=0)) for size in sizes
+    )
 
 
 def runway_text(reach: Runway) -> str:
@@ -40,18 +43,7 @@ def runway_text(reach: Runway) -> str:
         )
     else:
         lines.append("`hybriddp ledger show --pld` composes all draws more tightly, in seconds.")
-    lines.append(
-        f"Runway at {_asked(reach)} a release: {reach.fits_largest} more for the most charged, "
-        f"{reach.fits_newcomer} for a newcomer."
-    )
-    return "\n".join(lines)
-
-
-def _asked(reach: Runway) -> str:
-    """Say what a release costs; where kinds of losses differ, nobody pays the most of each."""
-    if not reach.has_gaussian:
-        return str(reach.asked)
-    return " or ".join(dict.fromkeys(map(str, reach.prices)))
+    return "\n".join([*lines, reach.words])
 
 
 def _most_charged(reach: Runway) -> str:
@@ -76,8 +68,26 @@ def runway_json(reach: Runway) -> dict[str, Any]:
         "asked": None if reach.asked is None else reach.asked.as_json(),
         "fits_largest": reach.fits_largest,
         "fits_newcomer": reach.fits_newcomer,
+        **({} if reach.season is None else {"season": _season_json(reach.season)}),
         "pld_epsilon": None if worst is None else _json_epsilon(worst.epsilon),
         "pld_is_bound": None if worst is None else worst.is_bound,
+    }
+
+
+def _season_json(ahead: SeasonRunway) -> dict[str, Any]:
+    return {
+        "series": ahead.place.series,
+        "season": ahead.place.season,
+        "week": ahead.place.week,
+        "weeks": ahead.n_weeks,
+        "rest": ahead.rest.as_json(),
+        "rest_is_covered": ahead.is_covered,
+        "whole": {"member": ahead.member.as_json(), "client": ahead.client.as_json()},
+        "more_seasons": {
+            "members": ahead.fits_members,
+            "clients": ahead.fits_clients,
+            "newcomers": ahead.fits_newcomer,
+        },
     }
 
 

@@ -2,20 +2,21 @@
 
 import hashlib
 import json
+from collections.abc import Container
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from tasks.budget.accounts import account_of, stopped_accounts
 from tasks.budget.policy import Policy, current_policy
+from tasks.budget.season_runway import SeasonRunway
 from tasks.budget.spending import Spent, history, put_spending, total
-from tasks.ledger.chain import as_stored, canonical
+from tasks.ledger.chain import canonical
 from tasks.ledger.charges import Charge
 from tasks.ledger.ledger import GENESIS, Head, Ledger
-from tasks.ledger.payloads import DrawStarted, Reserved
+from tasks.ledger.payloads import Reserved
 from tasks.ledger.rules import Entry, Kind, live_reservations
 from tasks.ledger.witnesses import verified_head
 from tasks.log.engine import Engine, open_memory
@@ -23,17 +24,6 @@ from tasks.log.ids import id_form_of
 from tasks.products.registry import product_of
 from tasks.store.home import Home, write_whole
 from tasks.store.keys import Keyring, open_for_writing
-
-# What an export says of Gaussian losses, where there are such.
-_BESIDE = "for whoever has a Gaussian loss, in place of the whole cap: the most"
-_MEANING = {
-    "rho_pico": "a Gaussian loss, in units of 1e-12: it adds up over releases, beside epsilon and "
-    "delta, and all of it together is one epsilon at one delta",
-    "gaussian_epsilon_nano": f"{_BESIDE} epsilon of all other losses",
-    "gaussian_delta_atto": f"{_BESIDE} delta; the rest of the cap's delta converts rho",
-    "gaussian_rho_pico": f"{_BESIDE} rho; it is the rest of the cap's epsilon at the rest of its "
-    "delta, so that all together stay inside the cap",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +42,21 @@ class Runway:
     n_accounts: int
     spent: tuple[Charge, ...]  # the most of each part, without and with a Gaussian loss
     prices: tuple[Charge, ...]  # what the newest release charged a person, by the groups one is in
-    fits_largest: int | None
+    fits_largest: int | None  # more releases like it; of a series, more seasons after this one
     fits_newcomer: int | None
     worst: Worst | None  # by PLD accounting, if that was asked for or is known
+    season: SeasonRunway | None = None  # if the newest release is a week of a series
+
+    @property
+    def words(self) -> str:
+        """Say how many more fit; where kinds of losses differ, nobody pays the most of each."""
+        if self.season is not None:
+            return self.season.words
+        several = " or ".join(dict.fromkeys(map(str, self.prices)))
+        return (
+            f"Runway at {several if self.has_gaussian else self.asked} a release: "
+            f"{self.fits_largest} more for the most charged, {self.fits_newcomer} for a newcomer."
+        )
 
     @property
     def largest(self) -> Charge:
@@ -86,7 +88,7 @@ class Balance:
 
 def runway(home: Home, *, with_pld: bool = False) -> Runway:
     """Add up what everybody has spent, and how many more releases like the newest one fit."""
-    entries, now = _checked(home)
+    entries, now = checked_rows(home)
     policy = current_policy(entries)
     with open_memory(home.spill) as engine:
         put_spending(engine, home, entries, policy, now)
@@ -98,15 +100,15 @@ def runway(home: Home, *, with_pld: bool = False) -> Runway:
     spent = tuple(Charge(int(row["epsilon"]), int(row["delta"]), int(row["rho"])) for row in rows)
     reservations = live_reservations(entries)
     prices = _prices(reservations[-1]) if reservations else ()
-    return Runway(
-        policy,
-        sum(row["n_accounts"] for row in rows),
-        spent,
-        prices,
-        min((fits_everybody(policy, price, spent) for price in prices), default=None),
-        min((policy.fits(price) for price in prices), default=None),
-        worst,
-    )
+    place = reservations[-1].said(Reserved).place if reservations else None
+    season = None if place is None else SeasonRunway.of(policy, place, prices, spent)
+    if season is None:
+        fits_largest = min((fits_everybody(policy, one, spent) for one in prices), default=None)
+        fits_newcomer = min((policy.fits(one) for one in prices), default=None)
+    else:
+        fits_largest, fits_newcomer = season.fits_largest, season.fits_newcomer
+    n_accounts = sum(row["n_accounts"] for row in rows)
+    return Runway(policy, n_accounts, spent, prices, fits_largest, fits_newcomer, worst, season)
 
 
 def fits_everybody(policy: Policy, asked: Charge, spent: tuple[Charge, ...]) -> int:
@@ -149,7 +151,7 @@ def _composed_file(home: Home) -> Path:
 
 def balance(home: Home, person: str) -> Balance:
     """Return one person's account."""
-    entries, now = _checked(home)
+    entries, now = checked_rows(home)
     account = account_of(Keyring.open(home), person, id_form_of(entries))
     policy = current_policy(entries)
     with open_memory(home.spill) as engine:
@@ -168,7 +170,7 @@ def balance(home: Home, person: str) -> Balance:
     return Balance(policy, charges, spent, remaining, is_stopped, pld)
 
 
-def _checked(home: Home) -> tuple[list[Entry], datetime]:
+def checked_rows(home: Home) -> tuple[list[Entry], datetime]:
     """Return the rows of a ledger that is whole, and its time: a sum over less would mislead."""
     verified_head(home)
     ledger = Ledger(home.ledger)
@@ -177,14 +179,14 @@ def _checked(home: Home) -> tuple[list[Entry], datetime]:
 
 def policy_of(home: Home) -> tuple[Policy, Head]:
     """Return the policy that holds, if the ledger is whole, and the head that it was read at."""
-    entries, _ = _checked(home)
+    entries, _ = checked_rows(home)
     head = Head(entries[-1].seq, entries[-1].hash) if entries else Head(0, GENESIS)
     return current_policy(entries), head
 
 
 def is_known(home: Home, person: str) -> bool:
     """Whether a person ever took part in a reservation; it is private."""
-    entries, _ = _checked(home)
+    entries, _ = checked_rows(home)
     account = account_of(Keyring.open(home), person, id_form_of(entries))
     with open_memory(home.spill) as engine:
         return bool(history(engine, home, entries, account))
@@ -197,52 +199,19 @@ def set_membership(home: Home, person: str, kind: Kind) -> Entry:
     return ledger.note(kind, subject=account.hex())
 
 
-def public_export(home: Home) -> dict[str, Any]:
-    """Return what may leave the private zone: group totals and the chain, nothing about people."""
-    entries, _ = _checked(home)
-    shown = (Kind.RESERVED, Kind.VOIDED, Kind.PUBLISHED, Kind.REVISED, Kind.WITHHELD)
-    rows = []
-    for entry in entries:
-        row: dict[str, Any] = {"seq": entry.seq, "previous": entry.previous, "hash": entry.hash}
-        if entry.kind in (*shown, Kind.WITHDRAWN, Kind.DRAW_STARTED, Kind.DRAWN):
-            row |= {
-                "kind": str(entry.kind),
-                "at": entry.at,
-                "release_id": entry.release_id,
-                "attempt": entry.attempt,
-                "draw": entry.draw,
-            }
-        if entry.kind is Kind.RESERVED:
-            said = as_stored(entry)
-            row |= {name: said[name] for name in ("product", "epoch", "locale", "groups", "policy")}
-        if entry.kind is Kind.DRAW_STARTED:
-            row |= {"event": entry.said(DrawStarted).event}
-        if entry.kind is Kind.POLICY:
-            row |= {"kind": str(entry.kind), "at": entry.at, "policy": as_stored(entry)}
-        rows.append(row)
-    head = {"seq": entries[-1].seq, "hash": entries[-1].hash} if entries else None
-    exported: dict[str, Any] = {"schema_version": 1, "head": head, "entries": rows}
-    # Exports without any of it are what they always were.
-    meant = {name: words for name, words in _MEANING.items() if any(_says(r, name) for r in rows)}
-    return exported | ({"meaning": meant} if meant else {})
-
-
-def _says(row: dict[str, Any], name: str) -> bool:
-    """Whether an exported row states this of a group or of the cap."""
-    return any(
-        name in stated for stated in (row.get("policy", {}), *row.get("groups", {}).values())
+def dearest(reservation: Entry) -> Charge:
+    """Return the most of each part that anybody of a release paid."""
+    groups = reservation.said(Reserved).groups
+    return Charge.largest(
+        _prices(reservation, {name for name in groups if groups[name].members != 0})
     )
 
 
-def dearest(reservation: Entry) -> Charge:
-    """Return the most of each part that anybody of a release paid."""
-    return Charge.largest(_prices(reservation))
-
-
-def _prices(reservation: Entry) -> tuple[Charge, ...]:
+def _prices(reservation: Entry, among: Container[str] | None = None) -> tuple[Charge, ...]:
     """Return what a person paid, for every choice of groups that one can be in at once."""
     reserved = reservation.said(Reserved)
+    names = [name for name in reserved.groups if among is None or name in among]
     return tuple(
         Charge.sum(Charge.of_terms(reserved.groups[group]) for group in together)
-        for together in product_of(reserved.parameters).people_of(reserved.groups)
+        for together in product_of(reserved.parameters).people_of(names)
     )

@@ -92,8 +92,7 @@ def budget(run: LogRun, _: Any) -> Artifacts:
         "budget-runway",
         "| group | people | each paid |\n|---|---|---|\n" + "\n".join(rows) + "\n\n"
         f"Cap over {window}: {reach.policy}. The most charged person has spent "
-        f"{reach.largest}: {reach.fits_largest} more releases like this one fit them, "
-        f"{reach.fits_newcomer} fit a newcomer."
+        f"{reach.largest}. {reach.words}"
         + (f" {parts_in_words(reach.policy)}" if reach.has_gaussian else ""),
     )
 

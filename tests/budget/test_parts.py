@@ -13,7 +13,8 @@ from hybriddp.errors import InvalidParameter
 from hybriddp.params import BlenderParams, Budget
 from hybriddp.series.design import SeasonDesign
 from tasks.budget import policy_change
-from tasks.budget.overview import fits_everybody, public_export, runway
+from tasks.budget.export import public_export
+from tasks.budget.overview import fits_everybody, runway
 from tasks.budget.policy import Policy, current_policy, set_policy
 from tasks.budget.policy_change import price_of_change, promised_policy
 from tasks.ledger.charges import EPSILON_UNITS, RHO_UNITS, Charge

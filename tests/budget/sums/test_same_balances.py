@@ -16,7 +16,8 @@ from hybriddp.errors import HybridDPError
 from tasks.budget import reserve as reserving
 from tasks.budget import worst_account
 from tasks.budget.accounts import account_of
-from tasks.budget.overview import balance, public_export, runway, set_membership
+from tasks.budget.export import public_export
+from tasks.budget.overview import balance, runway, set_membership
 from tasks.budget.policy import Policy, set_policy
 from tasks.budget.reserve import void_reservation
 from tasks.budget.spending import counted_in
