@@ -7,7 +7,7 @@ rows that had less than half of its mass. Only published numbers decide.
 from collections.abc import Mapping
 from pathlib import Path
 
-from tasks.gates.lists import Texts, latest_folder, lists_in, read_list
+from tasks.gates.lists import Texts, latest_folder, read_list, weights_of
 from tasks.gates.quality import GateRefused
 from tasks.ledger.rules import Kind
 from tasks.log.raw.files import BadInput
@@ -20,9 +20,11 @@ LEAST_SHARE = 0.5
 
 def doubt_about(release: Release, settings: Form) -> str:
     """Say why a person should look at a list before readers are pointed to it; empty if fine."""
-    if not release.product.has_lists:
+    names = release.product.lists
+    if not names:
         return ""
-    lists = lists_in(release.product.propose(release, settings).tables)
+    tables = release.product.propose(release, settings).tables
+    lists = {name: weights_of(tables[name].to_pylist()) for name in names if name in tables}
     if not any(lists.values()):
         return "the list is empty."
     before = _list_before(release)

@@ -1,10 +1,7 @@
 """Lists of texts among what is published: which rows a table has, and how much each weighs."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-import pyarrow as pa
 
 from tasks.ledger.rules import Entry
 from tasks.publish.shelf import read_rows
@@ -34,11 +31,6 @@ def weights_of(rows: list[dict[str, Any]]) -> dict[Texts, float]:
         weight = row[names[names.index(texts[-1]) + 1]]
         weights[tuple(row[name] for name in texts)] = float(weight)
     return weights
-
-
-def lists_in(tables: Mapping[str, pa.Table]) -> dict[str, dict[Texts, float]]:
-    """Return the rows of several tables with their weights."""
-    return {name: weights_of(table.to_pylist()) for name, table in tables.items()}
 
 
 def read_list(folder: Path, name: str) -> dict[Texts, float]:

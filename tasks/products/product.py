@@ -131,7 +131,7 @@ class Product:
     # nobody is in groups of two tuples of a release. A group may be a part of the others.
     people: tuple[tuple[Group, ...], ...]
     event_modules: tuple[str, ...]  # of the draws; reading a ledger needs them
-    has_lists: bool  # it names texts, and so may name none
+    lists: tuple[str, ...]  # those of its tables that name texts, and so may name none
     suites: tuple[str, ...]  # of expectations: of its log, and of what it publishes
     checking_part: Checking | Later[Checking]
     making_part: Making | Later[Making]

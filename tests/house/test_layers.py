@@ -43,7 +43,7 @@ def test_releases_judge_before_they_charge_and_ask_before_they_publish(product):
     titles = [step.title for step in product.working.STEPS]
     assert len(set(titles)) == len(titles)
     # Lists may be empty; means and clusters are always there.
-    forecast = ["predict the list"] if product.has_lists else []
+    forecast = ["predict the list"] if product.lists else []
     draws = [step.title for step in product.working.STEPS if step.draws]
     (gate,) = (title for title in titles if title.startswith("judge the ") and title[10:] != "log")
     order = [

@@ -134,7 +134,7 @@ def check_promise(manifest, tables) -> None:
 SHARES = Product(
     name="share", help="Publish which share of people has a value.", strategies=("share",),
     people=((Group(HOLDERS, "opt-in people", "share_counts.parquet"),),),
-    event_modules=("hybriddp.mean.events",), has_lists=False, suites=("raw_numbers",),
+    event_modules=("hybriddp.mean.events",), lists=(), suites=("raw_numbers",),
     settings_part=ShareSettings, request_part=ShareRequest,
     checking_part=SimpleNamespace(
         MANIFEST=ShareManifest,

@@ -20,6 +20,6 @@ CLUSTERS = Product.in_room(
         (Group(ANSWERS, "clients", "cluster_reports.parquet", is_client=True),),
     ),
     event_modules=("hybriddp.kmeans.events",),
-    has_lists=False,
+    lists=(),
     suites=("raw_numbers", "clusters"),
 )

@@ -35,7 +35,7 @@ HEAD_LIST = Product.in_room(
         "hybriddp.randomizers.events",
         "hybriddp.series.events",
     ),
-    has_lists=True,
+    lists=("head_list", "trends"),
     remembers=True,
     suites=("raw_log", "head_list", "trends", "changes", "release"),
     shows_devices=HEADLIST,

@@ -22,6 +22,6 @@ HISTOGRAMS = Product.in_room(
         ),
     ),
     event_modules=("hybriddp.zealous.events",),
-    has_lists=True,
+    lists=ITEM_KINDS,
     suites=("raw_log", "histograms"),
 )

@@ -23,6 +23,6 @@ MEANS = Product.in_room(
         (Group(NUMBERS, "clients", "value_reports.parquet", is_client=True),),
     ),
     event_modules=("hybriddp.mean.events",),
-    has_lists=False,
+    lists=(),
     suites=("raw_numbers", "means"),
 )

@@ -54,7 +54,6 @@ def week_request(log: Path, week: int, **settings: Any) -> ReleaseRequest:
         "season_weeks": N_WEEKS,
         "optin_fraction": None,
         "headlist_user_fraction": None,
-        "accept_collapse": True,
         "min_agreement": 0,
     }
     return request_by_column(log, **(defaults | settings))
