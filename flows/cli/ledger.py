@@ -29,10 +29,10 @@ from flows.console.terminal import (
     say_json,
 )
 from hybriddp.rounding import rounded_up
-from tasks.budget.export import public_export
-from tasks.budget.overview import balance, dearest, policy_of, runway
 from tasks.budget.paid import parts_in_words
 from tasks.budget.policy import set_policy
+from tasks.budget.showing.export import public_export
+from tasks.budget.showing.overview import balance, dearest, policy_of, runway
 from tasks.ledger.charges import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS
 from tasks.ledger.check import check_ledger
 from tasks.ledger.ledger import Ledger

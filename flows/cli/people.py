@@ -14,7 +14,7 @@ from flows.console.terminal import (
     say,
     say_json,
 )
-from tasks.budget.overview import is_known, set_membership
+from tasks.budget.showing.overview import is_known, set_membership
 from tasks.ledger.rules import Kind
 from tasks.store.home import Home
 

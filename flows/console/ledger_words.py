@@ -4,10 +4,10 @@ import math
 from typing import Any
 
 from hybriddp.rounding import rounded_down, rounded_up
-from tasks.budget.overview import Balance, Runway
 from tasks.budget.paid import parts_in_words, rho_in_words
 from tasks.budget.policy import Policy
-from tasks.budget.season_runway import SeasonRunway
+from tasks.budget.showing.overview import Balance, Runway
+from tasks.budget.showing.seasons import SeasonRunway
 from tasks.ledger.payloads import Reserved
 from tasks.products.registry import product_of
 

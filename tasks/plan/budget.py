@@ -6,8 +6,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from hybriddp.params import BlenderParams
-from tasks.budget.overview import fits_everybody, runway
 from tasks.budget.policy import Policy
+from tasks.budget.showing.overview import fits_everybody, runway
 from tasks.ledger.charges import EPSILON_UNITS, Charge
 from tasks.products.head_list.parameters import prices_of
 from tasks.store.home import Home

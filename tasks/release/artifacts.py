@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.budget.overview import runway
 from tasks.budget.paid import parts_in_words
+from tasks.budget.showing.overview import runway
 from tasks.gates.quality import Verdict
 from tasks.ledger.charges import Charge
 from tasks.publish.publish import published_folder

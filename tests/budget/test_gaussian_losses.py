@@ -12,9 +12,9 @@ from hybriddp.errors import InvalidParameter
 from hybriddp.params import Budget
 from hybriddp.series.design import SeasonDesign
 from hybriddp.series.events import SeasonWeek
-from tasks.budget.overview import balance, dearest, runway
 from tasks.budget.policy import Policy, current_policy, set_policy
 from tasks.budget.policy_change import weakest
+from tasks.budget.showing.overview import balance, dearest, runway
 from tasks.budget.spending import columns_of
 from tasks.ledger.charges import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, Charge
 from tasks.ledger.ledger import Ledger

@@ -13,10 +13,10 @@ from hybriddp.errors import InvalidParameter
 from hybriddp.params import BlenderParams, Budget
 from hybriddp.series.design import SeasonDesign
 from tasks.budget import policy_change
-from tasks.budget.export import public_export
-from tasks.budget.overview import fits_everybody, runway
 from tasks.budget.policy import Policy, current_policy, set_policy
 from tasks.budget.policy_change import price_of_change, promised_policy
+from tasks.budget.showing.export import public_export
+from tasks.budget.showing.overview import fits_everybody, runway
 from tasks.ledger.charges import EPSILON_UNITS, RHO_UNITS, Charge
 from tasks.ledger.ledger import Ledger
 from tasks.plan.budget import Cap, plan_budget

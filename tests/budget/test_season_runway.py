@@ -8,7 +8,7 @@ from hybriddp.accounting.price import Price
 from hybriddp.params import Budget
 from hybriddp.series.design import SeasonDesign
 from tasks.budget.policy import Policy
-from tasks.budget.season_runway import SeasonRunway
+from tasks.budget.showing.seasons import SeasonRunway
 from tasks.ledger.charges import EPSILON_UNITS, Charge
 from tasks.ledger.payloads import SeasonPlace
 

@@ -6,15 +6,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import tasks.budget.worst_account
+import tasks.budget.showing.worst_account
 from hybriddp.accounting.accountants import compose_pld
 from hybriddp.accounting.event import to_json
 from hybriddp.blender.optin import HistogramMechanism
 from hybriddp.mean.events import BoundedSum
 from hybriddp.noise.laplace import DiscreteLaplace
 from hybriddp.params import Budget
-from tasks.budget.overview import runway
 from tasks.budget.policy import Policy, set_policy
+from tasks.budget.showing.overview import runway
 from tasks.budget.sums.files import file_digest
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.payloads import DrawStarted, Terms
@@ -78,9 +78,9 @@ def test_each_history_is_composed_once_and_the_work_is_bounded(home, monkeypatch
     for number in range(3):
         charge(home, f"h{number}", HARSH, [bytes([i]) * 16 for i in range(number, 40)])
     composed = []
-    original = tasks.budget.worst_account.composed
+    original = tasks.budget.showing.worst_account.composed
     monkeypatch.setattr(
-        tasks.budget.worst_account,
+        tasks.budget.showing.worst_account,
         "composed",
         lambda e, p: composed.append(len(e)) or original(e, p),
     )
@@ -93,7 +93,7 @@ def test_each_history_is_composed_once_and_the_work_is_bounded(home, monkeypatch
     assert runway(home, with_pld=True).worst.epsilon > 1.4
     assert composed == [3, 3], "a damaged note is none"
     file.unlink()
-    monkeypatch.setattr(tasks.budget.worst_account, "_MOST_COMPOSED", 0)
+    monkeypatch.setattr(tasks.budget.showing.worst_account, "_MOST_COMPOSED", 0)
     bounded = runway(home, with_pld=True).worst
     assert (bounded.epsilon, bounded.is_bound) == (1.5, True)
 

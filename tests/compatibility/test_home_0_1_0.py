@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from tasks.budget.overview import balance, runway
+from tasks.budget.showing.overview import balance, runway
 from tasks.ledger.ledger import Ledger
 from tasks.store.home import Home
 from tasks.verify.verify import VerificationFailed, verify_release

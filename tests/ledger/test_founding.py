@@ -10,7 +10,7 @@ import tasks.ledger.witnesses
 import tasks.store.keys
 from flows.cli.main import app
 from hybriddp.errors import HybridDPError, InvalidParameter
-from tasks.budget.overview import balance, set_membership
+from tasks.budget.showing.overview import balance, set_membership
 from tasks.ledger.check import check_ledger
 from tasks.ledger.founding import founding, id_form_of
 from tasks.ledger.ledger import Ledger, LedgerCorrupt

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hybriddp.errors import InvalidParameter
 from tasks.budget.accounts import account_of
-from tasks.budget.overview import set_membership
+from tasks.budget.showing.overview import set_membership
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.payloads import Founded, Nothing
 from tasks.ledger.rules import Entry, Kind

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hybriddp.errors import InvalidParameter
-from tasks.budget.overview import balance, runway
+from tasks.budget.showing.overview import balance, runway
 from tasks.log.engine import open_duckdb, open_memory
 from tasks.log.raw.files import BadInput
 from tasks.products.head_list.estimation.processing import trim_head_list

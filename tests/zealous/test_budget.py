@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hybriddp.exact import exact
 from hybriddp.zealous.item_kinds import ITEM_KINDS
 from tasks.budget.accounts import account_of
-from tasks.budget.overview import balance, dearest, runway
 from tasks.budget.policy import Policy, set_policy
 from tasks.budget.reserve import void_reservation
+from tasks.budget.showing.overview import balance, dearest, runway
 from tasks.ledger.charges import DELTA_UNITS, EPSILON_UNITS, Charge
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.rules import Kind

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import tasks.log.engine
-from tasks.budget.export import public_export
 from tasks.budget.policy import Policy, set_policy
+from tasks.budget.showing.export import public_export
 from tasks.ledger.charges import DELTA_UNITS, EPSILON_UNITS, Charge
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.rules import Kind

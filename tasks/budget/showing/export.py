@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tasks.budget.overview import checked_rows
+from tasks.budget.showing.overview import checked_rows
 from tasks.ledger.chain import as_stored
 from tasks.ledger.payloads import DrawStarted
 from tasks.ledger.rules import Kind

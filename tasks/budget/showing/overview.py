@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tasks.budget.accounts import account_of, stopped_accounts
 from tasks.budget.policy import Policy, current_policy
-from tasks.budget.season_runway import SeasonRunway
+from tasks.budget.showing.seasons import SeasonRunway
 from tasks.budget.spending import Spent, history, put_spending, total
 from tasks.ledger.chain import canonical
 from tasks.ledger.charges import Charge
@@ -118,7 +118,9 @@ def fits_everybody(policy: Policy, asked: Charge, spent: tuple[Charge, ...]) -> 
 
 def _compose(engine: Engine, home: Home, entries: list[Entry], policy: Policy) -> Worst:
     """Compose everybody's draws, which takes seconds, and remember what comes out."""
-    from tasks.budget.worst_account import worst_account  # importing accountants takes seconds, too
+    from tasks.budget.showing.worst_account import (
+        worst_account,  # importing accountants takes seconds, too
+    )
 
     worst = worst_account(engine, home, entries, policy)
     if entries:
@@ -156,7 +158,7 @@ def balance(home: Home, person: str) -> Balance:
     policy = current_policy(entries)
     with open_memory(home.spill) as engine:
         charges = history(engine, home, entries, account)
-    from tasks.budget.worst_account import (
+    from tasks.budget.showing.worst_account import (
         composed,
         drawn_events,
     )  # importing accountants takes seconds

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from hybriddp.accounting.accountants import compose_basic, compose_pld, float_above
 from hybriddp.accounting.event import Event, from_json
-from tasks.budget.overview import Worst
 from tasks.budget.policy import Policy
+from tasks.budget.showing.overview import Worst
 from tasks.budget.sums.files import put_participation
 from tasks.ledger.charges import DELTA_UNITS
 from tasks.ledger.payloads import DrawStarted, Reserved

@@ -14,12 +14,12 @@ import pytest
 from hybriddp.accounting.price import Price
 from hybriddp.errors import HybridDPError
 from tasks.budget import reserve as reserving
-from tasks.budget import worst_account
 from tasks.budget.accounts import account_of
-from tasks.budget.export import public_export
-from tasks.budget.overview import balance, runway, set_membership
 from tasks.budget.policy import Policy, set_policy
 from tasks.budget.reserve import void_reservation
+from tasks.budget.showing import worst_account
+from tasks.budget.showing.export import public_export
+from tasks.budget.showing.overview import balance, runway, set_membership
 from tasks.budget.spending import counted_in
 from tasks.budget.sums.covers import reading_of
 from tasks.ledger.check import check_ledger

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from flows.cli.main import app
-from tasks.budget.overview import runway
+from tasks.budget.showing.overview import runway
 from tasks.ledger.ledger import Ledger, LedgerCorrupt, LedgerError
 from tasks.publish.shelf import published_caps, published_manifests
 from tasks.store.doctor import Finding, examine

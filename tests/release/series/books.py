@@ -12,8 +12,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from tasks.budget.accounts import account_of
-from tasks.budget.overview import balance
 from tasks.budget.policy import current_policy
+from tasks.budget.showing.overview import balance
 from tasks.budget.spending import put_spending
 from tasks.ledger.charges import DELTA_UNITS, RHO_UNITS
 from tasks.ledger.ledger import Ledger

@@ -19,9 +19,9 @@ from pathlib import Path
 
 import pytest
 
-import tasks.budget.worst_account
-from tasks.budget.overview import set_membership
+import tasks.budget.showing.worst_account
 from tasks.budget.reserve import void_reservation
+from tasks.budget.showing.overview import set_membership
 from tasks.ledger.rules import Kind
 from tasks.products.head_list import CLIENTS, HEADLIST, JOINING
 from tasks.products.head_list.request import ReleaseRequest
@@ -157,7 +157,7 @@ class Season:
 def _no_composition() -> Iterator[None]:
     """A balance says beside its sums what an accountant makes of them, which takes seconds."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tasks.budget.worst_account, "composed", lambda *_: 0.0)
+        patch.setattr(tasks.budget.showing.worst_account, "composed", lambda *_: 0.0)
         yield
 
 
