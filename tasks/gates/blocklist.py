@@ -28,6 +28,12 @@ def blocked_queries(
     return kept | (new & frozenset(listed(release)) if new else new)
 
 
+def left_out(release: "Release") -> frozenset[str]:
+    """Return the queries that S named and that devices are not asked about."""
+    row = release.state.find(Kind.LISTED)
+    return frozenset(row.said(Listed).left_out) if row else frozenset()
+
+
 def require_blocklist(request: "ReleaseRequest", entries: list[Entry]) -> None:
     """Refuse to forget a blocklist in a series: names stay known, and would be shown again.
 

@@ -7,6 +7,7 @@ rows that had less than half of its mass. Only published numbers decide.
 from collections.abc import Mapping
 from pathlib import Path
 
+from tasks.gates.blocklist import left_out
 from tasks.gates.lists import Texts, latest_folder, read_list, weights_of
 from tasks.gates.quality import GateRefused
 from tasks.ledger.rules import Kind
@@ -28,8 +29,8 @@ def doubt_about(release: Release, settings: Form) -> str:
     if not any(lists.values()):
         return "the list is empty."
     before = _list_before(release)
-    # What somebody blocks is missing by their own word.
-    hidden = frozenset(release.product.making.blocked(release, settings))
+    # What somebody blocks, now or before devices were asked, is missing by their own word.
+    hidden = left_out(release).union(release.product.making.blocked(release, settings))
     doubts = [] if before is None else _losses(lists, before, hidden)
     if before is None or not doubts:
         return ""

@@ -14,13 +14,13 @@ from hybriddp.blender.estimation.estimates import Estimate, IntervalEstimate
 from hybriddp.blender.estimation.levels import Bounded, Levels, Sides
 from hybriddp.blender.estimation.pipeline import Strategy, strategy_of
 from hybriddp.params import PAPER
+from tasks.gates.blocklist import left_out
 from tasks.ledger.rules import Kind
 from tasks.measured.derived import read_derived, write_derived, written_or
 from tasks.measured.stored import load_measurement
 from tasks.products.head_list import CLIENTS, FINDING, HEADLIST, HISTOGRAM
 from tasks.products.head_list.estimation.listing import Listing, Measured
 from tasks.products.head_list.estimation.recompute import estimated_from
-from tasks.products.head_list.measuring.left_out import left_out
 from tasks.products.head_list.measuring.left_out_file import without
 from tasks.products.head_list.run import params_of
 from tasks.release.run import Release

@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Collection
 from typing import Any
 
-from tasks.gates.blocklist import read_blocklist
+from tasks.gates.blocklist import left_out, read_blocklist
 from tasks.ledger.ledger import IllegalStep
 from tasks.ledger.payloads import Listed
 from tasks.ledger.rules import Kind
@@ -23,16 +23,10 @@ from tasks.products.head_list.measuring.left_out_file import (
     without,
 )
 from tasks.products.head_list.run import HeadListRun
-from tasks.release.run import Release, collection_id
+from tasks.release.run import collection_id
 from tasks.store.home import write_whole
 
 _SALT_BYTES = 32
-
-
-def left_out(release: Release) -> frozenset[str]:
-    """Return the queries that S named and that devices are not asked about."""
-    row = release.state.find(Kind.LISTED)
-    return frozenset(row.said(Listed).left_out) if row else frozenset()
 
 
 def is_settled(run: HeadListRun) -> bool:
