@@ -21,10 +21,10 @@ from tasks.log.raw.files import Source
 from tasks.log.spark.frames import PLACE, mapped, raw_schema, silent, with_place
 from tasks.log.spark.kernels import ROW, Columns, MapRows, RowsInDuckDB, schema_of
 from tasks.log.spark.portable import portable, whole_numbers_in
-from tasks.log.spark.reading import ERRORS, SCANNED, FindBroken, ReadParts, ScanParts
+from tasks.log.spark.reading import ERRORS, FindBroken, ReadParts, ScanParts
 from tasks.log.spark.results import Results
 from tasks.log.spark.session import session
-from tasks.log.spark.splits import Scanned, Split, put_together, splits_of
+from tasks.log.spark.splits import SCANNED, Scanned, Split, put_together, splits_of
 from tasks.store.modes import CLOSED_FOLDER
 from tasks.store.working_copies import hold
 
@@ -43,6 +43,7 @@ class SparkEngine:
         self._shown: set[str] = set()  # views of this session
         self._put: dict[str, pa.Table] = {}  # small tables that steps on workers may need
         self._schemas: dict[str, pa.Schema] = {}
+        self._scans: dict[Source, tuple[int, list[Split]]] = {}  # of text files
 
     # Files and tables that somebody gives.
 
@@ -121,8 +122,7 @@ class SparkEngine:
                 # All rows of one value on one worker, in their order.
                 given = given.repartition(whole).sortWithinPartitions(whole, PLACE)
             given = given.drop(*_HIDDEN)
-            visible = pa.schema([f for f in self._schema(name) if f.name not in _HIDDEN])
-            schema = kernel(pa.RecordBatch.from_pylist([], schema=visible)).schema
+            schema = kernel(pa.RecordBatch.from_pylist([], schema=self._visible(name))).schema
             together = None if whole is None else partial(whole_groups, column=whole)
             self._keep(result, mapped(given, MapRows(kernel, schema, together), schema))
 
@@ -158,16 +158,18 @@ class SparkEngine:
         """Return what runs a step on workers, with the schema of its result."""
         text = (SQL / f"{file}.sql").read_text(encoding="utf-8")
         kernel = RowsInDuckDB(file, text, of, params, **rest)
-        visible = pa.schema([field for field in self._schema(of) if field.name not in _HIDDEN])
-        schema = schema_of(kernel, visible)
+        schema = schema_of(kernel, self._visible(of))
         if kernel.keeps_place:
             schema = schema.append(pa.field(ROW, pa.int64()))
         return replace(kernel, schema=schema)
 
     def _scanned(self, source: Source) -> tuple[int, list[Split]]:
-        splits = splits_of(source)
-        found = self._on_parts(splits, ScanParts(source, SCANNED), SCANNED).toArrow()
-        return put_together(source, splits, [Scanned(**row) for row in found.to_pylist()])
+        if source not in self._scans:
+            splits = splits_of(source)
+            found = self._on_parts(splits, ScanParts(source, SCANNED), SCANNED).toArrow()
+            scans = [Scanned(**row) for row in found.to_pylist()]
+            self._scans[source] = put_together(source, splits, scans)
+        return self._scans[source]
 
     def _on_parts(
         self, splits: Sequence[Split], kernel: Callable[..., Any], schema: pa.Schema
@@ -197,6 +199,9 @@ class SparkEngine:
     def _frame(self, name: str) -> "DataFrame":
         self._require_shown(name)
         return self._spark.table(name)
+
+    def _visible(self, name: str) -> pa.Schema:
+        return pa.schema([field for field in self._schema(name) if field.name not in _HIDDEN])
 
     def _schema(self, name: str) -> pa.Schema:
         if name not in self._schemas:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -13,7 +14,7 @@ from tasks.log.raw.file_sql import reader_of, text_of
 from tasks.log.raw.files import Source
 from tasks.log.raw.parquet_times import near_batch
 from tasks.log.spark.kernels import ROW, Batches, Columns, cursor, fetched, silent_worker
-from tasks.log.spark.splits import ROWS_A_FILE, Chunk, Scanned, Split, chunks_of, scans_of
+from tasks.log.spark.splits import ROWS_A_FILE, Chunk, Split, chunks_of, scans_of
 
 ERRORS = pa.schema(
     {
@@ -138,8 +139,7 @@ def memory_file(connection: duckdb.DuckDBPyConnection, data: bytes) -> Iterator[
 
 def _placed(table: pa.Table, file: int, first: int) -> pa.Table:
     start = file * ROWS_A_FILE + first
-    places = pa.array(range(start, start + table.num_rows), pa.int64())
-    return table.append_column(ROW, places)
+    return table.append_column(ROW, pa.array(np.arange(start, start + table.num_rows)))
 
 
 def _located(found: pa.Table, chunk: Chunk) -> pa.Table:
@@ -149,12 +149,3 @@ def _located(found: pa.Table, chunk: Chunk) -> pa.Table:
         for row in found.to_pylist()
     ]
     return pa.Table.from_pylist(rows, ERRORS)
-
-
-SCANNED = pa.schema(
-    {
-        "number": pa.int64(), "n_lines": pa.int64(), "n_empty": pa.int64(),
-        "ends_in_crlf": pa.bool_(), "odd_line": pa.int64(), "problem": pa.string(),
-    }
-)  # fmt: skip
-assert set(SCANNED.names) == set(Scanned.__slots__) - {"SCHEMA"}

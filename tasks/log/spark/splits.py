@@ -7,7 +7,7 @@ as in a whole file. A Parquet file is cut into its row groups.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, groupby
 from pathlib import Path
 
 import pyarrow as pa
@@ -144,10 +144,13 @@ class Scanned:
     odd_line: int | None
     problem: str | None
 
-    SCHEMA = (
-        "number bigint, n_lines bigint, n_empty bigint, ends_in_crlf boolean, odd_line bigint, "
-        "problem string"
-    )
+
+SCANNED = pa.schema(
+    {
+        "number": pa.int64(), "n_lines": pa.int64(), "n_empty": pa.int64(),
+        "ends_in_crlf": pa.bool_(), "odd_line": pa.int64(), "problem": pa.string(),
+    }
+)  # fmt: skip
 
 
 def scan_split(split: Split, *, quotes: bool) -> Scanned:
@@ -172,12 +175,11 @@ def put_together(
     """
     n_records, placed = 0, list[Split]()
     found = sorted(scans, key=lambda scan: scan.number)
-    for file, path in enumerate(source.files):
-        n_lines = n_empty = 0
+    pairs = zip(splits, found, strict=True)
+    for file, parts in groupby(pairs, key=lambda pair: pair[0].file):
+        path, n_lines, n_empty = source.files[file], 0, 0
         ends_in_crlf: bool | None = None
-        for split, scan in zip(splits, found, strict=True):
-            if split.file != file:
-                continue
+        for split, scan in parts:
             _require_alike(path, n_lines, scan, ends_in_crlf)
             if ends_in_crlf is None:
                 ends_in_crlf = scan.ends_in_crlf
