@@ -27,9 +27,9 @@ from tasks.plan.prior import from_published
 from tasks.products.head_list import CLIENTS, HEADLIST, JOINING
 from tasks.products.head_list.measuring.cohorts import choose_cohorts
 from tasks.products.head_list.run import identify
-from tasks.products.head_list.series import place
-from tasks.products.head_list.series.place import season_of
-from tasks.products.head_list.series.state import _DAYS, forget_ended
+from tasks.products.head_list.series.season import place
+from tasks.products.head_list.series.season.place import season_of
+from tasks.products.head_list.series.season.state import _DAYS, forget_ended
 from tasks.publish.publish import published_folder, withdraw
 from tasks.publish.shelf import list_rows, read_rows
 from tasks.release.refusals import BadInput, BudgetRefused

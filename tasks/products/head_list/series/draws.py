@@ -28,10 +28,10 @@ from tasks.products.head_list.measuring.weighted import (
 )
 from tasks.products.head_list.run import HeadListRun
 from tasks.products.head_list.series.measured import Pair, Said, with_prior
-from tasks.products.head_list.series.place import Week, season_of, season_weeks
 from tasks.products.head_list.series.reading import known_before
 from tasks.products.head_list.series.request import events_of
-from tasks.products.head_list.series.state import State, StateStore
+from tasks.products.head_list.series.season.place import Week, season_of, season_weeks
+from tasks.products.head_list.series.season.state import State, StateStore
 from tasks.release.refusals import BudgetRefused
 
 _TEXTS = ("query", "url")
