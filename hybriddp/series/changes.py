@@ -1,11 +1,11 @@
 """What changed since the list before: what entered and left, and what surely rose or fell.
 
 A record's probabilities of both weeks are known together, from all weeks until now, on its grid. A
-query's are the sums of those of its records that were known in both weeks; they are taken to be
+query's ratio is that of the sums of its records that were known in both weeks; they are taken to be
 normal with their first two moments (Fieller's intervals), and its other urls, of which little is
-known, to have changed alike. Of all that is said to have risen or fallen, at most 5 % did not
-(Benjamini-Hochberg on the two-sided chance of the direction), and every such interval lies on one
-side of 1.
+known, to have changed alike, as far as there was room: the probabilities of a week sum to 1. Of all
+that is said to have risen or fallen, at most 5 % did not (Benjamini-Hochberg on the two-sided
+chance of the direction), and every such interval lies on one side of 1.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,8 @@ from scipy import special
 
 from hybriddp.arrays import FloatArray, IntArray
 from hybriddp.blender.estimation.crosscheck import discoveries
-from hybriddp.blender.estimation.high_utility import query_estimate
+from hybriddp.blender.estimation.estimates import Estimate
+from hybriddp.blender.estimation.high_utility import projected_cells, query_estimate
 from hybriddp.blender.estimation.intervals import STANDARD_ERRORS
 from hybriddp.blender.headlist import HeadList
 from hybriddp.params import BlenderParams
@@ -34,8 +35,8 @@ _AT_ONCE = 32
 class Changes:
     """Every query that is listed now or was then, in the order of ids.
 
-    `before` is what all weeks until now say of then, which may differ from what was published then.
-    Numbers are nan where nothing is known, as of a query that was named since.
+    `before` is what all weeks until now say of then, which may differ from what was published then; together
+    they are at most 1. Numbers are nan where nothing is known, as of a query that was named since.
     """
 
     since: int  # the week of the list before
@@ -43,7 +44,7 @@ class Changes:
     kinds: npt.NDArray[np.str_]
     now: FloatArray
     before: FloatArray
-    ratio_low: FloatArray  # of the 95 % interval of now/before
+    ratio_low: FloatArray  # of the 95 % interval of now/before, which holds the ratio of the two
     ratio_high: FloatArray
 
 
@@ -65,15 +66,19 @@ def find_changes(
     union = union[np.isin(union, known.query_ids)]
     now = _queries(evidence, known.keep(np.isin(known.query_ids, union)))
     is_listed, was_listed = (np.isin(union, some.query_ids) for some in (listed, listed_then))
-    now[is_listed] = _queries(evidence, listed)  # as it is published
+    now[is_listed] = _queries(evidence, listed)
     ratios = _ratios(evidence, then, union)
+    before = _before(now, ratios)
+    shown = np.divide(now, before, out=ratios.values.copy(), where=before > 0)
     kinds = np.full(len(union), UNCLEAR, dtype=f"<U{max(map(len, KINDS))}")
     is_sure = np.zeros(len(union), dtype=np.bool_)
     both = np.flatnonzero(is_listed & was_listed & np.isfinite(ratios.values))
     is_sure[both] = discoveries(2 * special.ndtr(-ratios.standard_errors[both]))
+    is_sure &= (shown > 1) == (ratios.values > 1)  # nobody rises who is shown to have fallen
     kinds[is_sure] = np.where(ratios.values[is_sure] > 1, ROSE, FELL)
     kinds[is_listed & ~was_listed], kinds[was_listed & ~is_listed] = ENTERED, LEFT
-    return Changes(then.week, union, kinds, now, now / ratios.values, ratios.low, ratios.high)
+    low, high = np.minimum(ratios.low, shown), np.maximum(ratios.high, shown)
+    return Changes(then.week, union, kinds, now, before, low, high)
 
 
 def _listed_before(draws: SeasonMeasured) -> WeekMeasured | None:
@@ -85,10 +90,30 @@ def _queries(evidence: SeasonEvidence, head_list: HeadList) -> FloatArray:
     return query_estimate(head_list, evidence.cells(head_list)).values[:-1]
 
 
+def _before(now: FloatArray, ratios: "_Ratios") -> FloatArray:
+    """Return what queries had then, so that it is now as many times as much as the ratios say.
+
+    Other urls changed alike, as far as we know. Where records fell to little, what is left beside
+    them is too much to have been there then: all that queries had was at most 1. So both parts of
+    each are brought to a distribution as the cells of a list are, the least certain ones first.
+    """
+    before = np.full(len(now), np.nan)
+    at = np.flatnonzero(np.isfinite(ratios.values))
+    of_records = np.minimum(now, ratios.now)[at] / ratios.values[at]
+    others = np.maximum(now - ratios.now, 0)[at] / ratios.values[at]
+    values = np.concatenate([of_records, others])
+    variances = np.concatenate([ratios.of_before[at], others**2])
+    cells = Estimate(np.append(values, 1 - values.sum()), np.append(variances, variances.sum()))
+    before[at] = projected_cells(cells)[:-1].reshape(2, -1).sum(axis=0)
+    return before
+
+
 @dataclass(frozen=True, slots=True)
 class _Ratios:
     """Now/then of queries; nan where it is not known."""
 
+    now: FloatArray  # of their records that were known in both weeks
+    of_before: FloatArray  # the variance of what these had then
     values: FloatArray
     standard_errors: FloatArray  # so many it is off from 1
     low: FloatArray
@@ -131,6 +156,8 @@ def _fieller(
     error = np.where(is_known, 1.0, np.sqrt(np.maximum(of_logs, 1e-12)))
     low, high = (np.exp(logs + side * STANDARD_ERRORS * error) for side in (-1, 1))
     return _Ratios(
+        now,
+        of_before,
         now / before,
         np.abs(np.where(is_known, (now - before) / np.sqrt(of_difference), logs / error)),
         np.where(is_known, np.maximum((middle - root) / divisor, 0), low),

@@ -102,3 +102,25 @@ def test_queries_enter_and_leave(same_rng):
 def test_the_first_list_has_nothing_to_be_compared_with(same_rng):
     laws = walk(even_in_log(8, 2e-3, 0.02, same_rng), 1, 0.0, same_rng)
     assert find_changes(PARAMS, draw_season(laws, same_rng)) is None
+
+
+def nearly_all(rng: np.random.Generator, *shares: float) -> SeasonMeasured:
+    """One query has these shares of all searches, and thirty have a thousandth each."""
+    laws = np.full((len(shares), 31), 1e-3)
+    laws[:, 0] = shares
+    return draw_season(laws, rng)
+
+
+def test_what_fell_from_nearly_all_had_no_more_than_all(same_rng):
+    """Its other urls now, of which little is known, would have been a fifth of all then, beside it.
+
+    The interval is as exact as before, and holds what is shown.
+    """
+    found = find_changes(PARAMS, nearly_all(same_rng, 0.965, 0.965, 5e-4))
+    assert found is not None
+    assert found.kinds[0] == FELL
+    assert 0.9 < found.before[0] <= 1
+    assert found.before.sum() <= 1 + 1e-12
+    assert found.ratio_high[0] < 4e-3
+    shown = found.now / found.before
+    assert ((found.ratio_low <= shown) & (shown <= found.ratio_high)).all()
