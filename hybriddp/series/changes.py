@@ -17,8 +17,9 @@ from scipy import special
 from hybriddp.arrays import FloatArray, IntArray
 from hybriddp.blender.estimation.crosscheck import discoveries
 from hybriddp.blender.estimation.estimates import Estimate
-from hybriddp.blender.estimation.high_utility import projected_cells, query_estimate
+from hybriddp.blender.estimation.high_utility import project, projected_cells, query_estimate
 from hybriddp.blender.estimation.intervals import STANDARD_ERRORS
+from hybriddp.blender.estimation.levels import Levels
 from hybriddp.blender.headlist import HeadList
 from hybriddp.params import BlenderParams
 from hybriddp.series.estimation.evidence import SeasonEvidence
@@ -35,7 +36,8 @@ _AT_ONCE = 32
 class Changes:
     """Every query that is listed now or was then, in the order of ids.
 
-    `before` is what all weeks until now say of then, which may differ from what was published then; together
+    `now` is what is published; of a query that left, what would be if it were on the list. `before`
+    is what all weeks until now say of then, which may differ from what was published then; together
     they are at most 1. Numbers are nan where nothing is known, as of a query that was named since.
     """
 
@@ -87,7 +89,10 @@ def _listed_before(draws: SeasonMeasured) -> WeekMeasured | None:
 
 
 def _queries(evidence: SeasonEvidence, head_list: HeadList) -> FloatArray:
-    return query_estimate(head_list, evidence.cells(head_list)).values[:-1]
+    """Return what is published of queries, if they are the list."""
+    cells = evidence.cells(head_list)
+    blended = Levels(cells, query_estimate(head_list, cells))
+    return project(head_list, blended).queries.values[:-1]
 
 
 def _before(now: FloatArray, ratios: "_Ratios") -> FloatArray:

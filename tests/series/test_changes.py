@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from hybriddp.blender.estimation.crosscheck import FALSE_DISCOVERY_RATE
+from hybriddp.blender.estimation.pipeline import estimate_list
+from hybriddp.series import strategy
 from hybriddp.series.changes import (
     ENTERED,
     FELL,
@@ -104,11 +106,11 @@ def test_the_first_list_has_nothing_to_be_compared_with(same_rng):
     assert find_changes(PARAMS, draw_season(laws, same_rng)) is None
 
 
-def nearly_all(rng: np.random.Generator, *shares: float) -> SeasonMeasured:
+def nearly_all(rng: np.random.Generator, *shares: float, n_people: int = 26_000) -> SeasonMeasured:
     """One query has these shares of all searches, and thirty have a thousandth each."""
     laws = np.full((len(shares), 31), 1e-3)
     laws[:, 0] = shares
-    return draw_season(laws, rng)
+    return draw_season(laws, rng, n_people=n_people)
 
 
 def test_what_fell_from_nearly_all_had_no_more_than_all(same_rng):
@@ -124,3 +126,15 @@ def test_what_fell_from_nearly_all_had_no_more_than_all(same_rng):
     assert found.ratio_high[0] < 4e-3
     shown = found.now / found.before
     assert ((found.ratio_low <= shown) & (shown <= found.ratio_high)).all()
+
+
+def test_what_is_said_of_now_is_what_is_published(same_rng):
+    """Of few people estimates sum to more than 1, and are brought to a distribution."""
+    draws = nearly_all(same_rng, 0.5, 0.97, n_people=300)
+    found, listed = find_changes(PARAMS, draws), draws.now.listed
+    assert found is not None
+    estimates = estimate_list(strategy, PARAMS, listed, draws)
+    assert estimates.blended.queries.values[:-1].sum() > 1.005
+    published = estimates.bounded.queries.values[:-1]
+    np.testing.assert_allclose(found.now, published, rtol=1e-12)
+    assert found.now.sum() <= 1 + 1e-12
