@@ -13,12 +13,12 @@ that somebody learnt what a gate says of a log, SUMMED that charges were added u
 ENDED that a season has no more weeks.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
-from tasks.ledger.payloads import Ended, Reserved, Row, SeasonPlace
+from tasks.ledger.payloads import Ended, Publication, Reserved, Row, SeasonPlace
 
 R = TypeVar("R", bound=Row)
 # Product, locale, series, number.
@@ -225,6 +225,20 @@ def ended_seasons(entries: list[Entry]) -> set[SeasonKey]:
     """Return the seasons that somebody has ended before their last week."""
     rows = (entry.said(Ended) for entry in entries if entry.kind is Kind.ENDED)
     return {(row.product, row.locale, row.series, row.season) for row in rows}
+
+
+def left_out_before(reserved: Entry, entries: Iterable[Entry]) -> frozenset[str]:
+    """Return the texts that the last published week before a week measured and did not show.
+
+    As it stood when the week was reserved: no later row changes what its list is compared with.
+    """
+    place = reserved.said(Reserved).place
+    if place is None or not place.earlier:
+        return frozenset()
+    last = place.earlier[-1]
+    rows = (e for e in entries if e.kind in PUBLICATIONS and e.seq < reserved.seq)
+    shown = [e for e in rows if e.key == (last.release_id, last.attempt)]
+    return frozenset(shown[-1].said(Publication).blocked if shown else ())
 
 
 def full_release_id(entries: list[Entry], typed: str) -> str:

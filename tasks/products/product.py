@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tasks.release.step import Steps
     from tasks.release.summary import Published, Summary
     from tasks.store.home import Home
+    from tasks.verify.checks import LeftOut
     from tasks.verify.manifest import Manifest, Words
 
     Tables = Mapping[str, pa.Table]
@@ -84,9 +85,9 @@ class Checking(Protocol):
         """Return the measurements as decisions change them; only who has such is asked."""
 
     def recomputed_files(
-        self, manifest: Any, tables: "Tables", measured: "Tables", hidden: frozenset[str] | None
+        self, manifest: Any, tables: "Tables", measured: "Tables", left_out: "LeftOut"
     ) -> dict[str, bytes]:
-        """Return the data files without these texts (None: what is missing), or raise."""
+        """Return the data files without these texts, or without what is missing; or raise."""
 
 
 class Making(Protocol):
@@ -100,8 +101,7 @@ class Making(Protocol):
     ) -> "Made":
         """Build the tables of a publication without these texts, and say what is in them.
 
-        Args:
-            version: Of the manifest; what was published by an earlier one is made again as it was.
+        `version` is the manifest's: what was published by an earlier one is made again as it was.
         """
 
     def judge(

@@ -24,6 +24,14 @@ class Check:
     detail: str
 
 
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """The texts that were measured and are not shown; without a ledger (None) nobody knows all."""
+
+    now: frozenset[str] | None = None
+    before: frozenset[str] | None = None  # by the list that what changed is said against
+
+
 def require_prices(manifest: Manifest, prices: Mapping[str, Budget | Price]) -> None:
     """See that every group, and nobody else, was promised what it costs, and the cap holds it."""
     promised = {

@@ -11,7 +11,7 @@ from typing import Any
 
 from tasks.ledger.ledger import Ledger, LedgerCorrupt
 from tasks.ledger.payloads import Drawn, EarlierWeek, Publication, Reserved, Terms
-from tasks.ledger.rules import Attempt, Entry, Kind
+from tasks.ledger.rules import PUBLICATIONS, Attempt, Entry, Kind, left_out_before
 from tasks.products.head_list import HEADLIST
 from tasks.products.registry import product_of
 from tasks.verify.manifest import described_digest, expiry_of
@@ -62,6 +62,14 @@ class InLedger:
     def hidden(self) -> frozenset[str]:
         """The texts that were measured and are left out."""
         return frozenset(self.publication.said(Publication).blocked)
+
+    @property
+    def hidden_before(self) -> frozenset[str]:
+        """Those that the week before left out, if it is a week of a season."""
+        reserved = self._state.find(Kind.RESERVED)
+        return frozenset() if reserved is None else left_out_before(
+            reserved, self.ledger.entries(*PUBLICATIONS)
+        )  # fmt: skip
 
     @property
     def knows_the_files(self) -> bool:

@@ -124,7 +124,7 @@ def ask_own_ledger(home: Home, folder: Path, public_key: bytes) -> Own:
         "the manifest says what was reserved, charged and drawn; label and words were not checked "
         "against the ledger, which did not keep their digest before version 0.3.0"
     )  # fmt: skip
-    source = Source(measurements, known.hidden)
+    source = Source(measurements, known.hidden, known.hidden_before)
     return Own(found, source, [Check("ledger", said)], known.knows_the_files)
 
 

@@ -17,7 +17,7 @@ from tasks.products.clusters.tables import (
     measured_from,
 )
 from tasks.products.files import files_of
-from tasks.verify.checks import VerificationFailed, require_prices
+from tasks.verify.checks import LeftOut, VerificationFailed, require_prices
 from tasks.verify.manifest import Words
 
 MANIFEST = ClusterManifest
@@ -63,7 +63,7 @@ def recomputed_files(
     manifest: ClusterManifest,
     tables: Mapping[str, pa.Table],
     measured: Mapping[str, pa.Table],
-    hidden: frozenset[str] | None = None,
+    left_out: LeftOut,
 ) -> dict[str, bytes]:
     """Walk from the first centres to the last ones again."""
     parameters = manifest.parameters

@@ -19,7 +19,7 @@ from tasks.products.head_list.label import (
 from tasks.products.head_list.measuring import left_out_file
 from tasks.products.head_list.measuring.left_out_file import LISTED, without
 from tasks.products.head_list.parameters import groups_of, prices_of
-from tasks.verify.checks import VerificationFailed, require_prices
+from tasks.verify.checks import LeftOut, VerificationFailed, require_prices
 from tasks.verify.manifest import Words
 
 MANIFEST = HeadListManifest
@@ -109,10 +109,10 @@ def recomputed_files(
     manifest: HeadListManifest,
     tables: Mapping[str, pa.Table],
     measured: Mapping[str, pa.Table],
-    hidden: frozenset[str] | None,
+    left_out: LeftOut,
 ) -> dict[str, bytes]:
     """Do the whole post-processing again; compare what is no file, return what is."""
     # Consumers have no measurements, and estimating takes long to import.
     from tasks.products.head_list.estimation.recompute import recomputed_files as again
 
-    return again(manifest, tables, measured, hidden)
+    return again(manifest, tables, measured, left_out)

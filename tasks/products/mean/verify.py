@@ -21,7 +21,7 @@ from tasks.products.mean.tables import (
     second_guarantee,
     sizes_of,
 )
-from tasks.verify.checks import VerificationFailed, require_prices
+from tasks.verify.checks import LeftOut, VerificationFailed, require_prices
 from tasks.verify.manifest import Words
 
 MANIFEST = MeanManifest
@@ -73,7 +73,7 @@ def recomputed_files(
     manifest: MeanManifest,
     tables: Mapping[str, pa.Table],
     measured: Mapping[str, pa.Table],
-    hidden: frozenset[str] | None = None,
+    left_out: LeftOut,
 ) -> dict[str, bytes]:
     """Estimate the means again; compare what is no file."""
     found = estimate_means(manifest.parameters.design, by_key(measured))

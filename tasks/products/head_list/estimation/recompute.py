@@ -15,7 +15,7 @@ from tasks.products.head_list.estimation.listing import Listing, Measured, count
 from tasks.products.head_list.estimation.tables import build_tables
 from tasks.products.head_list.label import HeadListManifest, describe_check
 from tasks.products.head_list.parameters import groups_of
-from tasks.verify.checks import VerificationFailed
+from tasks.verify.checks import LeftOut, VerificationFailed
 from tasks.verify.manifest import code_version
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def recomputed_files(
     manifest: HeadListManifest,
     tables: Mapping[str, pa.Table],
     measured: Mapping[str, pa.Table],
-    hidden: frozenset[str] | None,
+    left_out: LeftOut,
 ) -> dict[str, bytes]:
     """Do the whole post-processing again; compare what is no file, return what is."""
     params, found = manifest.parameters.params, _measured(manifest, measured)
@@ -48,7 +48,7 @@ def recomputed_files(
         raise VerificationFailed("the cross-check is not the one that the measurements give.")
     _require_own_words(manifest, found)
     missing = frozenset(listing.listed_queries) - set(tables["trends"]["query"].to_pylist())
-    blocked = missing if hidden is None else hidden
+    blocked = missing if left_out.now is None else left_out.now
     again = build_tables(listing, bounded, manifest.decimals, blocked)
     if again.n_blocked != manifest.blocked_queries:
         raise VerificationFailed(
@@ -60,8 +60,7 @@ def recomputed_files(
     if manifest.season is not None:
         from tasks.products.head_list.series.verify import changes_again
 
-        is_sure = hidden is not None
-        tables_again["changes"] = changes_again(manifest, found, tables, blocked, is_sure=is_sure)
+        tables_again["changes"] = changes_again(manifest, found, tables, left_out, blocked)
     return files_of(tables_again, again.decimals)
 
 

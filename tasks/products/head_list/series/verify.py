@@ -17,11 +17,17 @@ from tasks.log.epochs import Epoch
 from tasks.products.head_list import HEADLIST, OF_A_WEEK
 from tasks.products.head_list.estimation.listing import Measured
 from tasks.products.head_list.label import HeadListManifest
-from tasks.products.head_list.series.changes import changes_of, changes_table
+from tasks.products.head_list.series.changes import (
+    changes_of,
+    changes_table,
+    compared,
+    left_out_then,
+    n_maybe_hidden,
+)
 from tasks.products.head_list.series.measured import MeasuredSeason, WeekTables, found_weeks
 from tasks.products.head_list.series.request import SERIES_VERSION, week_prices
 from tasks.products.head_list.series.season.place import season_of
-from tasks.verify.checks import VerificationFailed
+from tasks.verify.checks import LeftOut, VerificationFailed
 
 
 def season_prices(manifest: HeadListManifest) -> dict[str, Budget | Price]:
@@ -99,26 +105,34 @@ def changes_again(
     manifest: HeadListManifest,
     found: Measured | MeasuredSeason,
     published: Mapping[str, pa.Table],
+    left_out: LeftOut,
     blocked: frozenset[str],
-    *,
-    is_sure: bool,
 ) -> pa.Table:
     """Find what changed again; as many queries are hidden as the manifest says.
 
+    Without a ledger whatever is missing may be left out now, or may have been then.
+
     Args:
-        is_sure: These are all texts that are left out; else what is missing may be, too.
+        blocked: What the list leaves out, as far as anybody knows.
     """
     assert isinstance(found, MeasuredSeason)
     assert manifest.season is not None
-    every = changes_of(manifest.parameters.params, found)
+    frame, shown = compared(manifest.parameters.params, found), published["changes"]
     rows = published["head_list"].select(["query", "url"]).to_pylist()
     stated = {(query, url) for query, urls in manifest.season.found.items() for url in urls}
     if {(row["query"], row["url"]) for row in rows} != stated:
         raise VerificationFailed("the season speaks of other records than are published.")
-    shown = set(published["changes"]["query"].to_pylist())
-    hidden = blocked if is_sure else blocked | (set(every["query"].to_list()) - shown)
+    before, n_unsure = left_out.before, 0
+    if before is None:
+        before = left_out_then(frame, shown)
+        n_unsure = n_maybe_hidden(frame, before, blocked)
+    every = changes_of(frame, before)
+    hidden = blocked
+    if left_out.now is None:
+        hidden = blocked | (set(every["query"].to_list()) - set(shown["query"].to_pylist()))
     again = changes_table(every, manifest.decimals, hidden)
-    if len(every) - again.num_rows != manifest.season.hidden_changes:
+    n_hidden = len(every) - again.num_rows
+    if not n_hidden <= manifest.season.hidden_changes <= n_hidden + n_unsure:
         raise VerificationFailed("changes are missing beyond those that were blocked.")
     return again
 
