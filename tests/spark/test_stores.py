@@ -157,7 +157,7 @@ def before(monkeypatch, method, happens):
 
 @pytest.mark.usefixtures("seen_by_workers")
 def test_a_release_of_a_store_is_that_of_a_disk_and_spark_writes_no_credentials(
-    store, tmp_path, events, capfd, monkeypatch
+    store, spark, tmp_path, events, capfd, monkeypatch
 ):
     waive_gates(monkeypatch.setattr)
     rows = [
@@ -181,5 +181,6 @@ def test_a_release_of_a_store_is_that_of_a_disk_and_spark_writes_no_credentials(
     assert sealed[0] == sealed[1]
     written = "".join(path.read_text() for path in events.rglob("*") if path.is_file())
     written += "".join(capfd.readouterr())
+    written += " ".join(map(str, spark.sparkContext._jsc.hadoopConfiguration().iterator()))
     for name in KEYS:
         assert KEYS[name] not in written, name

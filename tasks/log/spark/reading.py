@@ -2,7 +2,7 @@
 
 import os
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import accumulate
@@ -26,6 +26,8 @@ ERRORS = pa.schema(
         "csv_line": pa.string(),
     }
 )
+# Rows of Parquet that DuckDB is given at once: each statement takes as long as some thousand.
+_ROWS_AT_ONCE = 1 << 16
 _FIND_ERRORS = """
 select line, min(cast(error_type as varchar)) as error_type, any_value(csv_line) as csv_line
 from chunk_errors
@@ -51,9 +53,9 @@ class ReadParts:
         self, connection: duckdb.DuckDBPyConnection, splits: list[Split]
     ) -> Iterator[pa.Table]:
         if self.source.dialect == "parquet":
-            for rows, split, first in self._rows(splits):
+            for rows, file, first in _together(self._rows(splits)):
                 connection.register("chunk_rows", rows)
-                yield _placed(self._texts(connection, "chunk_rows"), split.file, first)
+                yield _placed(self._texts(connection, "chunk_rows"), file, first)
                 connection.unregister("chunk_rows")
             return
         for chunk in chunks_of(self.source, splits):
@@ -74,7 +76,7 @@ class ReadParts:
                 connection.execute(f"drop table if exists {name}")
         return table, broken
 
-    def _rows(self, splits: list[Split]) -> Iterator[tuple[pa.RecordBatch, Split, int]]:
+    def _rows(self, splits: list[Split]) -> Iterator[tuple[pa.RecordBatch, int, int]]:
         names = list(self.source.columns)
         listed = [[c] if isinstance(c, str) else c or [] for c in self.columns.values()]
         wanted = list(dict.fromkeys(name for some in listed for name in some)) or names[:1]
@@ -82,7 +84,7 @@ class ReadParts:
             with parquet_of(self.source.files[split.file]) as file:
                 first = split.first
                 for batch in file.iter_batches(row_groups=[split.start], columns=wanted):
-                    yield near_batch(batch), split, first
+                    yield near_batch(batch), split.file, first
                     first += batch.num_rows
 
     def _texts(self, connection: duckdb.DuckDBPyConnection, name: str) -> pa.Table:
@@ -90,6 +92,23 @@ class ReadParts:
             f"{text_of(self.source, column)} as {wanted}" for wanted, column in self.columns.items()
         )
         return fetched(connection, f"select {selected} from {name}")
+
+
+def _together(
+    found: Iterable[tuple[pa.RecordBatch, int, int]],
+) -> Iterator[tuple[pa.Table, int, int]]:
+    """Put rows that follow each other together, with the place of the first one."""
+    held, n_rows, place = list[pa.RecordBatch](), 0, (0, 0)
+    for batch, *where in found:
+        if held and (n_rows >= _ROWS_AT_ONCE or batch.schema != held[0].schema):
+            yield pa.Table.from_batches(held), *place
+            held, n_rows = [], 0
+        if not held:
+            place = (where[0], where[1])
+        held.append(batch)
+        n_rows += batch.num_rows
+    if held:
+        yield pa.Table.from_batches(held), *place
 
 
 @dataclass(frozen=True)
