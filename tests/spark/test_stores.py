@@ -141,7 +141,7 @@ def test_an_object_that_changes_between_its_count_and_its_reading(store, tmp_pat
         "read",
         lambda: store.write("changing/log.tsv", HEADER + ROW.replace(b"p1", b"p2")),
     )
-    assert "changed while it was read" in refused(BadInput, log, home)
+    assert refused(BadInput, log, home).startswith(f"{log} changed while it was read")
 
 
 def before(monkeypatch, method, happens):
