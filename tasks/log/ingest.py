@@ -149,8 +149,15 @@ def _as_found(source: Source) -> Iterator[None]:
     """Ask a store for the reason if its files cannot be read: workers say a class and no more."""
     try:
         yield
-    except (BadInput, EngineFailed):
+    except (BadInput, EngineFailed) as error:
         source.require_as_found()
+        if source.is_stored and isinstance(error, EngineFailed):
+            raise BadInput(
+                f"{source.files[0].parent} can be read from here, but not by Spark's workers: see "
+                "that the environment of each says where the store is and who may read it "
+                "(docs/spark.md), and that every file is whole and is what its suffix says. "
+                "Nobody was charged."
+            ) from None
         raise
 
 
@@ -162,6 +169,8 @@ def _reading(path: Place | LogFile, source: Source) -> Iterator[None]:
     except OutOfSpace:
         raise
     except EngineFailed:
+        if source.is_stored:
+            raise
         raise BadInput(
             f"{path} breaks off or is not {source.dialect.upper()}: DuckDB could not read it to "
             "its end. Check that every file is whole (gzip -t) and is what its suffix says."

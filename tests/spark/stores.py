@@ -1,6 +1,5 @@
 """A store like Amazon's S3 on this machine, whose tests see and disturb what readers ask of it."""
 
-import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -101,7 +100,7 @@ def forget_clients() -> None:
     stores._store.cache_clear()
 
 
-def workers_see(spark, store: Store) -> None:
-    """Give workers an environment, as whoever starts them on a cluster does."""
-    names = [*ENVIRONMENT, "AWS_ENDPOINT_URL"]
-    spark.sparkContext.environment.update({name: os.environ[name] for name in names})
+def workers_see(spark, store: Store, **others: str) -> None:
+    """Give new workers an environment, as whoever starts them on a cluster does."""
+    said = ENVIRONMENT | {"AWS_ENDPOINT_URL": store.url} | others
+    spark.sparkContext.environment.update(said)

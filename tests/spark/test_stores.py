@@ -132,6 +132,12 @@ def test_a_store_that_dies_in_mid_read(fails_at, store, tmp_path, monkeypatch, c
     assert SECRET.decode() not in "".join(capfd.readouterr())
 
 
+def test_workers_whom_a_store_does_not_know(spark, store, tmp_path):
+    log = store.write("theirs/log.tsv", HEADER + ROW)
+    workers_see(spark, store, AWS_ACCESS_KEY_ID="nobody")
+    assert "but not by Spark's workers" in refused(BadInput, log, new_home(tmp_path))
+
+
 @pytest.mark.usefixtures("seen_by_workers")
 def test_an_object_that_changes_between_its_count_and_its_reading(store, tmp_path, monkeypatch):
     """Its length and its lines are the same, so nobody would miss any."""

@@ -46,6 +46,11 @@ class Source:
     columns: tuple[str, ...]
 
     @property
+    def is_stored(self) -> bool:
+        """Whether the files are in a store."""
+        return isinstance(self.files[0], StoredFile)
+
+    @property
     def paths(self) -> tuple[Path, ...]:
         """The files, all of which are on this machine."""
         return tuple(file for file in self.files if not isinstance(file, StoredFile))
