@@ -50,7 +50,7 @@ def test_a_thousand_small_files(kind, engine, spark, tmp_path):
     assert len(found["broken_lines"]) == (9 if kind == "tsv" else 0)
     with a_store() as store:
         workers_see(spark, store)
-        assert compare(engine, home, folder, (store.copy(folder, "many/log"),)) == found
+        assert compare(engine, home, folder, (store.copy(folder, f"many-{kind}/log"),)) == found
 
 
 def test_one_person_with_a_million_rows(engine, tmp_path):
