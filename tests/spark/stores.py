@@ -18,7 +18,7 @@ def _nothing(method: str, path: str) -> None:
 
 
 class Store:
-    """A server of moto's, in this process, which knows one user; all servers hold one moto's buckets."""
+    """A server of moto's, in this process, which knows one user; all servers share the buckets."""
 
     def __init__(self) -> None:
         from moto.moto_server import werkzeug_app
