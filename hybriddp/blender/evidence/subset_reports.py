@@ -41,19 +41,19 @@ class SubsetReports:
     def variance_at(self, probabilities: FloatArray) -> FloatArray:
         """F(1-F)/(n (p* - q*)^2), where F = q* + p(p* - q*) is the chance to be reported.
 
+        Where fewer than one report would lack a cell, it counts as if one did.
+
         Privacy claim: none; post-processing of client reports.
         """
-        reported = self._reported(probabilities)
         gap = float(self.response.p_truth) - float(self.response.p_lie)
-        return reported * (1 - reported) / (self.n_clients * gap**2)
+        return self._spread(probabilities) / (self.n_clients * gap**2)
 
     def excess_kurtosis_at(self, probabilities: FloatArray) -> FloatArray:
         """1/(n F(1-F)) - 6/n: how far a sum of n reports on a cell is from normal.
 
         Privacy claim: none; post-processing of client reports.
         """
-        reported = self._reported(probabilities)
-        return (1 / (reported * (1 - reported)) - 6) / self.n_clients
+        return (1 / self._spread(probabilities) - 6) / self.n_clients
 
     def log_likelihood(self, grid: FloatArray, centres: FloatArray) -> FloatArray:
         """Normal: there are many reports.
@@ -98,7 +98,11 @@ class SubsetReports:
         np.fill_diagonal(matrix, self.variance_at(probabilities))
         return matrix
 
-    def _reported(self, probabilities: FloatArray) -> FloatArray:
-        """Return how likely a report holds cells of these probabilities."""
+    def _spread(self, probabilities: FloatArray) -> FloatArray:
+        """Return F(1-F), and not less than what n reports can tell from none that lacks a cell.
+
+        At an epsilon of 40 a double takes p* for 1: reports of what everybody holds would be sure.
+        """
         truth, lie = float(self.response.p_truth), float(self.response.p_lie)
-        return lie + probabilities * (truth - lie)
+        reported = lie + probabilities * (truth - lie)
+        return reported * np.maximum(1 - reported, 1 / self.n_clients)

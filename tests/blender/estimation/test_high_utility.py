@@ -106,6 +106,20 @@ def test_posterior_is_that_of_numerical_integration(exponent):
         assert known.high == pytest.approx(high, rel=2e-3)
 
 
+@pytest.mark.parametrize("epsilon", [20, 40, 50])
+def test_reports_that_all_hold_a_cell_say_as_much_as_so_many_can(epsilon):
+    """From 37 on a double takes p* for 1. Exactly, p^n with an even prior: 1 - p is about 3.7/n."""
+    n = 200
+    response = SubsetResponse.for_budget(Budget(epsilon), 3)
+    clients = SubsetReports.of(response, np.array([n, 0, 0]), n).at(np.array([0]))
+    assert pool([clients]).values == pytest.approx([1])
+    known = posterior([clients], lambda p: np.zeros_like(p))
+    exact = 1 - 0.025 ** (1 / (n + 1))
+    assert exact / 2 < 1 - known.low[0] < 2 * exact
+    assert known.variances[0] > 0
+    assert np.isfinite(clients.excess_kurtosis_at(np.ones(1))).all()
+
+
 @pytest.mark.parametrize("shape", [0.25, 0.5, 1.0, 4.0])
 def test_posterior_of_rare_cells_is_that_of_numerical_integration(shape):
     """Estimates on both sides of 0 with a gamma prior; the edge at 0 costs up to 3 % of the mean.
