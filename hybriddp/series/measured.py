@@ -108,6 +108,19 @@ class SeasonMeasured:
         return self.weeks[-1]
 
     @property
+    def is_from_before(self) -> BoolArray:
+        """Which of the first week's records were known before the season.
+
+        Those that no test of it named; but a week before it that was drawn and is not seen any more
+        may have named them. Then only what a list before the season spoke of is sure.
+        """
+        first = self.weeks[0]
+        if not any(week < first.week for week in self.unseen):
+            return ~first.is_new
+        nothing = np.zeros(first.known.n_records, dtype=np.bool_)
+        return nothing if first.prior is None else np.isfinite(first.prior.values)
+
+    @property
     def reports(self) -> IntArray | None:
         """What clients reported in that week, if they have."""
         return self.now.reports

@@ -7,7 +7,9 @@ import pytest
 
 from hybriddp.blender.headlist import HeadList
 from hybriddp.series.estimation.evidence import SeasonEvidence
-from hybriddp.series.measured import SeasonMeasured, WeekMeasured
+from hybriddp.series.estimation.moments import learn_common
+from hybriddp.series.estimation.weeks import read_weeks
+from hybriddp.series.measured import Prior, SeasonMeasured, WeekMeasured
 from tests.series.seasons import (
     N_PEOPLE,
     PARAMS,
@@ -152,3 +154,19 @@ def _renumbered(week: WeekMeasured, ids: np.ndarray) -> WeekMeasured:
         measured=np.append(week.measured[:-1][cells], week.measured[-1]),
         listed=None,
     )
+
+
+def test_what_the_first_measured_week_did_not_name_was_known_before(same_rng):
+    """Its urls were looked for in a whole season, unless a week that is gone may have named it."""
+    draws, _ = known_season(0.0, same_rng, n_weeks=3)
+    weeks = draws.weeks[1:]
+    burnt, withdrawn = SeasonMeasured(SEASON, weeks), SeasonMeasured(SEASON, weeks, unseen=(1,))
+    assert burnt.is_from_before.all()
+    assert not withdrawn.is_from_before.any()
+    whole, until_now = (learn_common(d, read_weeks(d)).threshold for d in (burnt, withdrawn))
+    assert whole < until_now
+    known, nothing = weeks[0].known.n_records, np.nan
+    said = np.where(np.arange(known) < 5, 0.01, nothing)
+    with_list = replace(weeks[0], prior=Prior(1, said, said**2))
+    draws = SeasonMeasured(SEASON, [with_list, *weeks[1:]], unseen=(1,))
+    assert draws.is_from_before.sum() == 5

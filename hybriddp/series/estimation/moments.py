@@ -55,8 +55,7 @@ def learn_common(draws: SeasonMeasured, weeks: Sequence[ReadWeek]) -> Common:
     spread = spread_of(float(np.sqrt((precisions**2) @ scales**2)), concentration, total)
     threshold = _least_mean_named(draws.season, draws.now.week)
     exponent = tail_exponent(given.weights[given.weights >= threshold], threshold)
-    first = draws.weeks[0]
-    if first.week == 1 and not first.is_new.all():
+    if draws.is_from_before.any():
         # Urls of names from before were looked for in a whole season, one like this.
         threshold = _least_mean_named(draws.season)
     return Common(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import tasks.measured.drawing as drawing
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.rules import Kind
 from tasks.measured.stored import load_measurement
@@ -158,6 +159,32 @@ def test_estimates_are_handed_on_from_the_first_week_whatever_lies_there(home, r
     second = run_week(home, root, 5, usual())
     assert prior_in(second) == prior_in(first) != {}
     assert verify(second)["prior_from"] == folder.name
+
+
+def weeks_found(run: HeadListRun) -> set[int]:
+    return {week for urls in verify(run)["found"].values() for week in urls.values()}
+
+
+def test_what_was_known_before_a_burnt_week_was_not_found_after_it(home, root, monkeypatch):
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(drawing, "_record", die)
+        with pytest.raises(KeyboardInterrupt):
+            run_week(home, root, 4, usual())
+    second = run_week(home, root, 5, usual())
+    assert (second.place.week, second.place.earlier, second.place.unseen) == (2, [], [])
+    assert weeks_found(second) == {0}
+
+
+def test_what_the_list_spoke_of_was_not_found_in_a_week_that_was_withdrawn(home, root):
+    weather = {person: [*own, "weather"] for person, own in usual().items()}
+    withdraw(run_week(home, root, 4, weather), "a mistake")
+    second = run_week(home, root, 5, weather)
+    assert (second.place.week, second.place.unseen) == (2, [1])
+    found = {query: set(urls.values()) for query, urls in verify(second)["found"].items()}
+    assert found == {"maps": {0}, "news": {0}, "weather": {2}}, "as far as anybody can say"
 
 
 @pytest.mark.parametrize("is_paid", [False, True], ids=["before it is paid", "before it is drawn"])

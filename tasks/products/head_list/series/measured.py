@@ -122,18 +122,18 @@ def prior_of(table: pa.Table) -> dict[Pair, Said]:
 def found_weeks(measured: MeasuredSeason) -> dict[Pair, int]:
     """Return the week that named each record that is known now; 0: it was known before.
 
-    Of a week that is missing nobody can say what it named: then it counts as the one in which a
-    record was first seen.
+    Of a week that was drawn and is not seen any more nobody can say what it named: then it counts
+    as the one in which a record was first seen.
     """
     draws, texts = measured.draws, measured.candidates
     found: dict[Pair, int] = {}
-    is_first = True
+    before: list[bool] = draws.is_from_before.tolist()
     for week in draws.weeks:
         known = texts.trimmed(week.known)
         records = zip(known.record_queries, known.record_urls, strict=True)
-        for record, is_new in zip(records, week.is_new.tolist(), strict=True):
-            found.setdefault(record, 0 if is_first and not is_new and week.week == 1 else week.week)
-        is_first = False
+        for place, record in enumerate(records):
+            is_old = week is draws.weeks[0] and before[place]
+            found.setdefault(record, 0 if is_old else week.week)
     return found
 
 
