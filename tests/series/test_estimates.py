@@ -170,3 +170,27 @@ def test_what_the_first_measured_week_did_not_name_was_known_before(same_rng):
     with_list = replace(weeks[0], prior=Prior(1, said, said**2))
     draws = SeasonMeasured(SEASON, [with_list, *weeks[1:]], unseen=(1,))
     assert draws.is_from_before.sum() == 5
+
+
+@pytest.mark.parametrize("thousands", [(20,) * 6, (10, 20, 30, 30, 40, 60)])
+@pytest.mark.parametrize("unseen", [(), (2,)])
+def test_sums_over_weeks_are_of_as_many_people_as_gave_them(thousands, unseen, same_rng):
+    """Week 6 names a record of which everybody gave as much weight in all weeks; without noise.
+
+    Of week 2, if it is gone, nobody knows how many they were: as many as between its neighbours.
+    """
+    p, n_people = 2.5e-3, 1_000 * np.array(thousands)
+    draws, _ = known_season(0.0, same_rng, n_weeks=6, with_clients=False)
+    weights = np.round(p * SEASON.weight_units * n_people).astype(np.int64)
+    firsts = [(track, track.start_of(6) - 1) for track in SEASON.tracks]
+    sums = [np.array(track.coefficients[first:6]) @ weights[first:] for track, first in firsts]
+    *before, now = (
+        replace(week, n_people=int(n)) for week, n in zip(draws.weeks, n_people, strict=True)
+    )
+    is_new = np.arange(now.known.n_records) == 0
+    now = replace(now, is_new=is_new, sums=np.where(is_new[:, None], sums, 0))
+    seen = [week for week in before if week.week not in unseen]
+    *_, last = read_weeks(SeasonMeasured(SEASON, [*seen, now], unseen))
+    assert len(last.means) == 2
+    for mean in last.means:
+        assert mean.values / mean.n_people == pytest.approx([p], rel=1e-3)

@@ -99,8 +99,10 @@ def _means_of_weeks(draws: SeasonMeasured, weeks: Sequence[ReadWeek]) -> tuple[G
             rows = np.flatnonzero(is_known & ~has_weight)
             at = week.places[rows]
             mean = week.means[-1]
-            total[at], weights[at] = 1, mean.values[np.isin(np.flatnonzero(~has_weight), rows)]
-            shares[at], of_weights[at] = given.shares[rows], mean.noise
+            by = week.week.n_people / mean.n_people  # as many people as gave the shares
+            sums = mean.values[np.isin(np.flatnonzero(~has_weight), rows)]
+            total[at], weights[at], of_weights[at] = 1, by * sums, by**2 * mean.noise
+            shares[at] = given.shares[rows]
             of_shares[at] = given.of_shares
     total = np.maximum(total, 1e-300)
     means, noises = (weights / total, shares / total), (of_weights / total**2, of_shares / total**2)
@@ -135,8 +137,8 @@ def _moments_of(
         if mean.age > 0:
             new = np.flatnonzero(week.week.is_new)
             source = CentralCounts(
-                mean.values / (values[new] * n_people),
-                n_people,
+                mean.values / (values[new] * mean.n_people),
+                mean.n_people,
                 mean.noise / values[new] ** 2,
                 mean.part * spread_of_weights(values[new], given.least_weight),
                 deviation=own[new],

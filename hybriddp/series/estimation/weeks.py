@@ -45,6 +45,7 @@ class FirstMean:
     """A weighted mean of past weeks' weights, of records that a week named."""
 
     values: FloatArray  # in people's weights
+    n_people: int  # who gave them: as many as in these weeks, weighted alike
     noise: float  # its variance
     age: float  # it is off from now as a step of so many weeks would be
     first: int  # the first of these weeks
@@ -84,17 +85,29 @@ def read_weeks(draws: SeasonMeasured) -> list[ReadWeek]:
 
     Privacy claim: none; post-processing of SeasonWeeks.
     """
-    has_people = np.zeros(draws.season.n_weeks, dtype=np.bool_)
-    has_people[[week - 1 for week in (*(w.week for w in draws.weeks), *draws.unseen)]] = True
+    n_people = _people_of_weeks(draws)
     return [
         ReadWeek(
             week,
             WeekNoise.of(draws.season, week.week),
             places_of(week.known, draws.now.known),
-            _first_means(draws.season, week, has_people) if week.is_new.any() else [],
+            _first_means(draws.season, week, n_people) if week.is_new.any() else [],
         )
         for week in draws.weeks
     ]
+
+
+def _people_of_weeks(draws: SeasonMeasured) -> FloatArray:
+    """Return how many people gave weights in each week of the season, 0 where nobody did.
+
+    Of a week that was drawn and is not seen any more nobody can say: as many as between its
+    neighbours.
+    """
+    weeks, sizes = zip(*((week.week, week.n_people) for week in draws.weeks), strict=True)
+    there = np.array([*weeks, *draws.unseen], dtype=np.int64)
+    n_people = np.zeros(draws.season.n_weeks)
+    n_people[there - 1] = np.interp(there, weeks, sizes)
+    return n_people
 
 
 def places_of(then: HeadList, now: HeadList) -> IntArray:
@@ -107,7 +120,7 @@ def places_of(then: HeadList, now: HeadList) -> IntArray:
     return numbers[now.cells_of(then.query_ids[then.query_of_record], then.url_ids)]
 
 
-def _first_means(season: Season, week: WeekMeasured, has_people: BoolArray) -> list[FirstMean]:
+def _first_means(season: Season, week: WeekMeasured, n_people: FloatArray) -> list[FirstMean]:
     """Turn the sums of all tracks into independent means, the oldest first.
 
     Tracks share weeks. From what began earlier we take what follows from what began later, as a
@@ -128,11 +141,11 @@ def _first_means(season: Season, week: WeekMeasured, has_people: BoolArray) -> l
         if (coefficients**2 * variances).sum() > _ALIKE * whole:
             kept.append((coefficients, sums))
     # In a week that is missing nobody gave weight: it is noise alone.
-    given = has_people[: week.week]
+    people = n_people[: week.week]
     return [
-        _mean(coefficients, sums, variances, given, season.weight_units)
+        _mean(coefficients, sums, variances, people, season.weight_units)
         for coefficients, sums in reversed(kept)
-        if coefficients[given].sum() > 0
+        if min(coefficients[people > 0].sum(), coefficients @ people) > 0
     ]
 
 
@@ -140,17 +153,18 @@ def _mean(
     coefficients: FloatArray,
     sums: FloatArray,
     variances: FloatArray,
-    given: BoolArray,
+    people: FloatArray,
     units: int,
 ) -> FirstMean:
-    counted = np.where(given, coefficients, 0)
-    total = counted.sum()
+    counted = np.where(people > 0, coefficients, 0)
+    total, gave = counted.sum(), (counted * people).sum()
     # A walk's mean is off from its end by the sum of all steps, each as often as weeks before it.
     before = np.cumsum(counted / total)[:-1]
     return FirstMean(
         sums / total / units,
+        max(round(gave / total), 1),
         float((coefficients**2 * variances).sum() / (total * units) ** 2),
         float((before**2).sum()),
         int(np.flatnonzero(np.abs(counted) > _ALIKE * total)[0]) + 1,
-        float((counted**2).sum() / total**2),
+        float((counted**2 * people).sum() / (total * gave)),
     )
