@@ -64,7 +64,11 @@ def test_nothing_private_is_in_what_spark_writes_of_itself(log, tmp_path, events
     run_release(identify(request, home))
     said = "".join(path.read_text() for path in events.rglob("*") if path.is_file())
     assert "MapInArrow" in said  # the events tell what was done
-    said += "".join(capfd.readouterr())
+    require_nothing_private(said + "".join(capfd.readouterr()), home)
+
+
+def require_nothing_private(said, home):
+    """See that no key of a home stands in a text, and nothing of who has a secret."""
     keys = Keyring.open(home)
     for key in (keys.account, keys.cohort, keys.release):
         for pad in key.pads():
