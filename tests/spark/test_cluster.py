@@ -5,6 +5,7 @@ What a release decides before any noise is then what DuckDB decides in peace, an
 """
 
 import shutil
+import signal
 from contextlib import ExitStack
 
 import pytest
@@ -25,8 +26,8 @@ from tests.release.faults import (
     start_child,
 )
 from tests.release.support import request_by_column
-from tests.spark.faults import Plan, Whom, calls_in, on_cluster, reached_in
-from tests.spark.standalone import Cluster, until
+from tests.spark.faults import Plan, Whom, calls_in, let_go_on, on_cluster, reached_in
+from tests.spark.standalone import Cluster, end, until
 from tests.spark.test_products import head_list_log
 from tests.spark.watched import charged
 
@@ -56,6 +57,21 @@ def base(tmp_path_factory):
 @pytest.fixture
 def root(base, tmp_path):
     return shutil.copytree(base, tmp_path / "spark")
+
+
+@pytest.fixture(scope="module")
+def paid(cluster, base, log, tmp_path_factory):
+    """A folder whose driver died as soon as people were charged."""
+    root = shutil.copytree(base, tmp_path_factory.mktemp("paid") / "spark")
+    point = ("after RESERVED", 0)
+    args = cluster.driver, None, run_until, root, request_for(log), point
+    assert run_child(on_cluster, *args) == -signal.SIGKILL
+    return root
+
+
+@pytest.fixture
+def drawing(paid, tmp_path):
+    return shutil.copytree(paid, tmp_path / "spark")
 
 
 def request_for(log, clients="simulate", engine="spark"):
@@ -115,12 +131,12 @@ SOME = (DRAWS[1], DRAWS[7], DRAWS[14])
 
 
 @pytest.mark.parametrize(("point", "is_burnt"), DRAWS if IS_CAMPAIGN else SOME)
-def test_a_driver_dies_in_a_draw(point, is_burnt, cluster, root, log, in_peace):
+def test_a_driver_dies_in_a_draw(point, is_burnt, cluster, drawing, log, in_peace):
     def run(*args):
         return run_child(on_cluster, cluster.driver, None, *args)
 
-    kill_and_go_on(root, request_for(log), (point, 0), is_burnt=is_burnt, run=run)
-    paid, counted = decided(root)
+    kill_and_go_on(drawing, request_for(log), (point, 0), is_burnt=is_burnt, run=run)
+    paid, counted = decided(drawing)
     expected, counted_in_peace = in_peace["simulate"]
     assert paid[:1] == expected
     assert set(counted_in_peace) <= set(counted)
@@ -139,24 +155,37 @@ def test_a_driver_dies_in_the_middle_of_every_step(cluster, root, log, in_peace)
     assert decided(root) == in_peace["simulate"]
 
 
+WAITS = Plan(Whom.WAIT, only="headlist_counts")  # between the charge and the first draw
+
+
+def test_a_release_goes_on_without_the_master(drawing, log, in_peace, tmp_path):
+    with ExitStack() as stack:
+        other = Cluster(tmp_path / "other", stack)
+        release = running(other, drawing, request_for(log), WAITS)
+        until(lambda: reached_in(drawing) or not release.is_alive(), "the step runs")
+        end(other.master)
+        let_go_on(drawing)
+        assert join(release) == 0
+    assert decided(drawing) == in_peace["simulate"]
+
+
 def test_a_cluster_that_is_gone_is_refused_and_the_release_goes_on_on_another(
-    cluster, root, log, in_peace, tmp_path
+    cluster, drawing, log, in_peace, tmp_path
 ):
-    """It is gone between the charge and the first draw, in the middle of a step."""
-    plan, request = Plan(Whom.WAIT, only="headlist_counts"), request_for(log)
+    request = request_for(log)
     with ExitStack() as stack:
         other = Cluster(tmp_path / "other", stack, **{"spark.hybriddp.patience": "6"})
-        release = start_child(on_cluster, other.driver, plan, run_to_the_end, root, request)
-        until(lambda: reached_in(root) or not release.is_alive(), "the step runs")
+        release = start_child(on_cluster, other.driver, WAITS, run_to_the_end, drawing, request)
+        until(lambda: reached_in(drawing) or not release.is_alive(), "the step runs")
         other.kill()
         release.join(PATIENCE)
         assert join(release) == 1
-    [outcome] = read_lines(root / "outcome")
+    [outcome] = read_lines(drawing / "outcome")
     assert (
         "EngineLost: step headlist_counts was not finished: the cluster had no worker for 6 s"
         in (outcome["failed"])
     )
-    kinds = [row.kind for row in steps_of(new_home(root / "home"))]
+    kinds = [row.kind for row in steps_of(new_home(drawing / "home"))]
     assert kinds == [Kind.JUDGED, Kind.RESERVED]
-    assert join(running(cluster, root, request, None)) == 0
-    assert decided(root) == in_peace["simulate"]
+    assert join(running(cluster, drawing, request, None)) == 0
+    assert decided(drawing) == in_peace["simulate"]
