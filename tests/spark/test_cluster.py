@@ -155,7 +155,7 @@ def test_a_driver_dies_in_the_middle_of_every_step(cluster, root, log, in_peace)
     assert decided(root) == in_peace["simulate"]
 
 
-WAITS = Plan(Whom.WAIT, only="headlist_counts")  # between the charge and the first draw
+WAITS = Plan(Whom.WAIT, only="step-headlist_counts")  # between the charge and the first draw
 
 
 def test_a_release_goes_on_without_the_master(drawing, log, in_peace, tmp_path):
