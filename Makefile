@@ -25,6 +25,7 @@ $(STAMP): pyproject.toml requirements.txt
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --require-hashes --no-deps --only-binary :all: -r requirements.txt
 	$(PIP) --no-deps --no-build-isolation -e .
+	$(BIN)/python -m flows.server.empty_database
 	@touch $@
 
 # A whole release of last week's log, which is synthetic; run it again for the same list, free.

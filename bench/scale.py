@@ -29,7 +29,7 @@ copy (
         select
             i,
             hash(4 * i) / 18446744073709551616.0 as u,
-            cast(floor(exp(hash(4 * i + 1) / 18446744073709551616.0 * ln({n_rows} / 3))) as bigint)
+            cast(floor(exp(hash(4 * i + 1) / 18446744073709551616.0 * ln({n_ranks}))) as bigint)
                 as rank,
             hash(4 * i + 2) % 10 < 6 as is_click,
             hash(4 * i + 3) as x
@@ -60,11 +60,17 @@ print(used.ru_utime + used.ru_stime)
 """
 
 
-def write_log(n_rows: int, path: Path) -> None:
+def write_log(
+    n_rows: int, path: Path, *, rows_per_person: int = ROWS_PER_PERSON, rows_per_rank: int = 3
+) -> None:
     """Write a log of so many rows; the same one every time."""
+    sizes = {
+        "n_rows": n_rows,
+        "n_people": n_rows // rows_per_person,
+        "n_ranks": n_rows / rows_per_rank,
+    }
     with duckdb.connect(config={"memory_limit": "4GB"}) as connection:
-        n_people = n_rows // ROWS_PER_PERSON
-        connection.execute(_LOG.format(n_rows=n_rows, n_people=n_people, path=path))
+        connection.execute(_LOG.format(**sizes, path=path))
 
 
 def _release(log: Path, home: Path) -> dict[str, Cost]:

@@ -25,7 +25,7 @@ from hybriddp.series.finding import Carried
 from tasks.products.head_list.request import ReleaseRequest
 from tasks.products.head_list.run import identify
 from tasks.products.head_list.series.draws import Counted, draw_from
-from tasks.products.head_list.series.state import State, StateStore
+from tasks.products.head_list.series.season.state import State, StateStore
 from tasks.products.request import LogColumns
 from tasks.release.walk import run_release
 from tasks.store.home import Home

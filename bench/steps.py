@@ -1,7 +1,7 @@
 """A whole release, step by step without Prefect: what each step costs, as one line of JSON.
 
-`python -m bench.steps LOG` runs it in the home that HYBRIDDP_HOME names. CPU seconds are those of
-all threads of this process: neighbours on a shared machine hardly move them.
+`python -m bench.steps LOG [ENGINE]` runs it in the home that HYBRIDDP_HOME names. CPU seconds are
+those of all threads of this process: neighbours on a shared machine hardly move them.
 """
 
 import json
@@ -35,7 +35,7 @@ def _size_of_tables() -> float:
     return sum(file.stat().st_size for file in tables.rglob("*") if file.is_file()) / 1e9
 
 
-def run(log: Path) -> dict[str, Cost]:
+def run(log: Path, engine: str = "duckdb") -> dict[str, Cost]:
     """Run a release; return what each step took."""
     costs: dict[str, Cost] = {"start python": Cost(0, _now().cpu, _now().peak_gb)}
 
@@ -64,6 +64,7 @@ def run(log: Path) -> dict[str, Cost]:
         optin_fraction=OPTIN_FRACTION,
         ignore_plan=True,
         accept_collapse=True,
+        engine=engine,
     )
     timed("identify", lambda: identify(request, Home.open()))
     release = identify(request, Home.open())
@@ -75,4 +76,4 @@ def run(log: Path) -> dict[str, Cost]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(run(Path(sys.argv[1]))))
+    print(json.dumps(run(Path(sys.argv[1]), *sys.argv[2:])))

@@ -201,6 +201,29 @@ def change_policy(
     )
 
 
+@ledger_app.command("end-season")
+@explained
+def end_season(
+    series: Annotated[str, typer.Argument(help="A series with a running season.")],
+    product: Annotated[str, typer.Option(help="Product of its releases.")] = "search",
+    locale: Annotated[str, typer.Option(help="Locale of its releases.")] = "all",
+    yes: YesOption = False,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """End a season before its last week, and destroy what it carries of people's searches."""
+    from tasks.products.head_list.series.season import ending  # as for `void`
+
+    place, which = Home.open(home), (product, locale, series)
+    confirm(ending.cost_of_ending(place, *which), yes=yes)
+    ended = ending.end_season(place, *which)
+    if as_json:
+        facts = {"series": series, "season": ended.season, "newest_week": ended.week}
+        say_json({"status": "ended", **facts})
+    else:
+        say(f"Season {ended.season} of series {series} has no more weeks than {ended.week}.")
+
+
 @ledger_app.command("void")
 @explained
 def void(

@@ -78,7 +78,8 @@ def erase(
         f"Erased: no later release reads this person's rows; {dropped.n_removed} working copies of "
         f"logs were removed, and the texts of unforeseen errors.{at_work} Remove their rows from "
         "the log itself; the account stays, so that joining again does not refill it. What a "
-        "running season of a series carries of earlier weeks stays until it is over."
+        "running season of a series carries of earlier weeks stays until it is over; `hybriddp "
+        "ledger end-season` ends one."
         f"{_if_unknown(was_known)}"
     )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tasks.store.home import Home
 
-_NO_TELEMETRY = {
+NO_TELEMETRY = {
     "DO_NOT_TRACK": "1",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "GX_ANALYTICS_ENABLED": "false",
@@ -27,7 +27,7 @@ def configure(root: Path | None, *, quiet: bool) -> Home:
     """
     home = Home.open(root)
     os.environ["HYBRIDDP_HOME"] = str(home.root)
-    os.environ.update(_NO_TELEMETRY)
+    os.environ.update(NO_TELEMETRY)
     for name, value in _USUAL.items():
         os.environ.setdefault(name, value)
     os.environ.setdefault("PREFECT_HOME", str(home.prefect))

@@ -9,15 +9,9 @@ from pathlib import Path
 
 from flows.server.cut_off import end_cut_off_runs, is_alone
 from flows.server.door import SERVER_KEY, guarded_settings, key_file, server_key
+from flows.server.empty_database import DATABASE, DATABASE_URL, fault_of, lend
 from flows.server.environment import configure
-from flows.server.temporary import (
-    DATABASE,
-    DATABASE_SETTINGS,
-    DATABASE_URL,
-    fault_of,
-    lend_database,
-    wait_until_healthy,
-)
+from flows.server.temporary import DATABASE_SETTINGS, wait_until_healthy
 from flows.server.tied import Child, listen
 from hybriddp.errors import HybridDPError, InvalidParameter, require
 from tasks.release.refusals import BadInput
@@ -128,7 +122,7 @@ def _require_whole_database(home: Home) -> None:
     home.prefect.mkdir(mode=0o700, exist_ok=True)
     database = home.prefect / DATABASE
     if not database.exists():
-        lend_database(home, home.prefect)
+        lend(home, home.prefect)
     elif fault := fault_of(database):
         raise HybridDPError(
             f"{database} is damaged ({fault}). It holds the history of runs only; what was paid "

@@ -8,28 +8,21 @@ import atexit
 import fcntl
 import os
 import shutil
-import sqlite3
 import time
 import urllib.error
 import urllib.request
 import uuid
-from contextlib import closing, suppress
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 
 from flows.server.door import guarded_settings, key_for, new_key, require_entry
+from flows.server.empty_database import DATABASE, DATABASE_URL, URL_SETTING, keep, lend
 from flows.server.tied import SCRATCH, Child, listen
 from hybriddp.errors import HybridDPError
 from tasks.store.home import Home
 
 STARTUP_SECONDS = 150
-DATABASE = "prefect.db"
-DATABASE_URL = f"sqlite+aiosqlite:///{DATABASE}"  # in the server's own working folder
-DATABASE_SETTINGS = (
-    "PREFECT_SERVER_DATABASE_CONNECTION_URL",
-    "PREFECT_API_DATABASE_CONNECTION_URL",
-)
+DATABASE_SETTINGS = (URL_SETTING, "PREFECT_API_DATABASE_CONNECTION_URL")
 
 
 class ServerFailed(HybridDPError):
@@ -42,7 +35,7 @@ class Server:
 
     url: str
     child: Child | None = None
-    to_keep: tuple[Path, Path] | None = None
+    to_keep: tuple[Home, Path] | None = None  # a database that was made for it
 
     def wait(self) -> None:
         """Return when the server answers."""
@@ -50,7 +43,7 @@ class Server:
             return
         wait_until_healthy(self.url, self.child)
         if self.to_keep is not None:
-            _keep_copy(*self.to_keep)
+            keep(*self.to_keep)
 
 
 def begin(home: Home) -> Server:
@@ -71,12 +64,12 @@ def begin(home: Home) -> Server:
 def _start(home: Home) -> Server:
     """Start a server that only this process has the key to."""
     scratch = _new_scratch(home)
-    has_copy = lend_database(home, scratch)
+    has_copy = lend(home, scratch)
     listener = listen(0)
     settings = guarded_settings(listener.getsockname()[1], new_key())
     os.environ.update(settings)
     environment = {n: v for n, v in os.environ.items() if n not in DATABASE_SETTINGS} | {
-        DATABASE_SETTINGS[0]: DATABASE_URL,
+        URL_SETTING: DATABASE_URL,
         SCRATCH: str(scratch),
         "PREFECT_HOME": str(scratch),
         "PREFECT_SERVER_UI_ENABLED": "false",
@@ -84,24 +77,8 @@ def _start(home: Home) -> Server:
     }
     child = Child.start("server", environment=environment, folder=scratch, listener=listener)
     atexit.register(_end, child, scratch)
-    to_keep = None if has_copy else (scratch / DATABASE, _empty_database(home))
+    to_keep = None if has_copy else (home, scratch / DATABASE)
     return Server(settings["PREFECT_API_URL"], child, to_keep)
-
-
-def lend_database(home: Home, folder: Path) -> bool:
-    """Put a copy of the home's empty database into a folder, if it has one.
-
-    Making the tables takes longer than everything else that a server does at its start.
-    """
-    empty = _empty_database(home)
-    if not _is_whole(empty):
-        return False
-    shutil.copyfile(empty, folder / DATABASE)
-    return True
-
-
-def _empty_database(home: Home) -> Path:
-    return home.prefect / f"empty-{version('prefect')}.db"
 
 
 def _end(child: Child, scratch: Path) -> None:
@@ -148,31 +125,3 @@ def wait_until_healthy(url: str, child: Child) -> None:
         except (urllib.error.URLError, OSError):
             time.sleep(0.05)
     raise ServerFailed(f"Prefect's server did not answer within {STARTUP_SECONDS} s; try again.")
-
-
-def _is_whole(database: Path) -> bool:
-    try:
-        return database.exists() and fault_of(database) is None
-    except OSError:
-        return False
-
-
-def fault_of(database: Path) -> str | None:
-    """Say what is wrong with a SQLite file, if anything is."""
-    try:
-        with closing(sqlite3.connect(database)) as connection:
-            (verdict,) = connection.execute("pragma quick_check(1)").fetchone()
-    except sqlite3.DatabaseError as error:
-        return str(error)
-    return None if verdict == "ok" else str(verdict)
-
-
-def _keep_copy(database: Path, empty: Path) -> None:
-    """Keep the database as it is before the first run, for the commands that follow."""
-    partial = empty.with_name(f".{empty.name}.{uuid.uuid4().hex}.partial")
-    with suppress(sqlite3.Error, OSError):  # the next command then takes a little longer
-        with closing(sqlite3.connect(database)) as connection:
-            connection.execute("vacuum into ?", (str(partial),))
-        partial.chmod(0o600)
-        partial.replace(empty)
-    partial.unlink(missing_ok=True)

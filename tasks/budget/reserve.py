@@ -30,6 +30,7 @@ from tasks.store.working_copies import let_go
 # Rows behind a decision that may make it another one.
 _MATTERS = (
     Kind.RESERVED, Kind.VOIDED, Kind.POLICY, Kind.DRAW_STARTED, Kind.OPTED_OUT, Kind.ERASED,
+    Kind.ENDED,
 )  # fmt: skip
 
 

@@ -30,6 +30,7 @@ FORMS: Mapping[Kind, type[Row]] = {
     Kind.FOUNDED: payloads.Founded,
     Kind.JUDGED: payloads.Judged,
     Kind.SUMMED: payloads.Summed,
+    Kind.ENDED: payloads.Ended,
     **dict.fromkeys((Kind.VOIDED, Kind.OPTED_OUT, Kind.OPTED_IN, Kind.ERASED), Nothing),
 }
 

@@ -198,6 +198,15 @@ class Summed(Row):
     added: list[Settled]
 
 
+class Ended(Row):
+    """Which season has no more weeks, though some were left."""
+
+    product: str
+    locale: str
+    series: str
+    season: Count
+
+
 class Withheld(Row):
     """Why nobody is to see it."""
 

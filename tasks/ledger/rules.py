@@ -9,7 +9,8 @@ started and not finished is spent by nobody, and gone on with under the same sta
 
 Other rows are about people or everybody instead of a release: OPTED_OUT, OPTED_IN and ERASED name
 an account, POLICY sets the caps, FOUNDED says once with which keys the ledger is written, JUDGED
-that somebody learnt what a gate says of a log, SUMMED that charges were added up and sealed.
+that somebody learnt what a gate says of a log, SUMMED that charges were added up and sealed,
+ENDED that a season has no more weeks.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,9 +18,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
-from tasks.ledger.payloads import Reserved, Row
+from tasks.ledger.payloads import Ended, Reserved, Row, SeasonPlace
 
 R = TypeVar("R", bound=Row)
+# Product, locale, series, number.
+SeasonKey = tuple[str, str, str, int]
 
 # Digits of a release's id that are shown, and that are enough to name it.
 SHOWN_DIGITS = 8
@@ -44,12 +47,13 @@ class Kind(StrEnum):
     FOUNDED = "FOUNDED"
     JUDGED = "JUDGED"
     SUMMED = "SUMMED"
+    ENDED = "ENDED"
 
 
 # Rows that put something on the public shelf.
 PUBLICATIONS = (Kind.PUBLISHED, Kind.REVISED)
 # Rows that stand for themselves; each is its own "attempt" of no release.
-NOTES = (Kind.POLICY, Kind.OPTED_OUT, Kind.OPTED_IN, Kind.ERASED, Kind.SUMMED)
+NOTES = (Kind.POLICY, Kind.OPTED_OUT, Kind.OPTED_IN, Kind.ERASED, Kind.SUMMED, Kind.ENDED)
 # Rows that are written once for all, however often somebody tries: they share one "attempt".
 ONCE = (Kind.FOUNDED, Kind.JUDGED)
 ONCE_ATTEMPT = 0
@@ -210,6 +214,17 @@ def live_reservations(entries: list[Entry]) -> list[Entry]:
     """Return the reservations that count: all but the voided ones."""
     voided = {e.key for e in entries if e.kind is Kind.VOIDED}
     return [e for e in entries if e.kind is Kind.RESERVED and e.key not in voided]
+
+
+def season_key(product: str, locale: str, place: SeasonPlace) -> SeasonKey:
+    """Return which season a place is in, of all that a ledger has."""
+    return product, locale, place.series, place.season
+
+
+def ended_seasons(entries: list[Entry]) -> set[SeasonKey]:
+    """Return the seasons that somebody has ended before their last week."""
+    rows = (entry.said(Ended) for entry in entries if entry.kind is Kind.ENDED)
+    return {(row.product, row.locale, row.series, row.season) for row in rows}
 
 
 def full_release_id(entries: list[Entry], typed: str) -> str:

@@ -38,7 +38,7 @@ def follow(folder: Path) -> tuple[Path, Pointer | None]:
 def check_pointer(pointer: Pointer, manifest: Manifest) -> str:
     """See that a shelf leads to the release that it says it leads to."""
     signed = manifest.model_dump(include={"sequence", "epoch", "expires"})
-    signed["release"] = folder_name(manifest.release_id, manifest.attempt, manifest.revision)
+    signed["release"] = _folder_of(manifest)
     wrong = sorted(name for name, value in signed.items() if pointer.get(name) != value)
     if wrong:
         raise VerificationFailed(
@@ -48,15 +48,22 @@ def check_pointer(pointer: Pointer, manifest: Manifest) -> str:
     return f"{POINTER} says what the signed manifest says"
 
 
-def require_own_shelf(public: Path, folder: Path, manifest: Manifest) -> None:
-    """See that a folder of a public zone lies where its product and locale do."""
-    place = folder.resolve().parents
-    is_there = len(place) > 2 and place[2] == public.resolve()
-    if is_there and (place[1].name, place[0].name) != (manifest.product, manifest.locale):
-        raise VerificationFailed(
-            f"{folder} holds a release of {manifest.product}/{manifest.locale}: somebody put "
-            "it on another shelf. Remove it, and restore the public zone from its backup."
-        )
+def require_own_place(public: Path, folder: Path, manifest: Manifest) -> None:
+    """See that a folder of a public zone holds the release that its place is for."""
+    own = (manifest.product, manifest.locale, _folder_of(manifest))
+    # A link in a place is looked at where it is, and where it leads to.
+    for place in (folder.absolute(), folder.resolve()):
+        is_there = len(place.parents) > 2 and place.parents[2].resolve() == public.resolve()
+        if is_there and place.parts[-3:] != own:
+            raise VerificationFailed(
+                f"{folder} holds release {manifest.release_id} of {manifest.product}/"
+                f"{manifest.locale}: somebody put it into another one's place. Remove it, and "
+                "restore the public zone from its backup."
+            )
+
+
+def _folder_of(manifest: Manifest) -> str:
+    return folder_name(manifest.release_id, manifest.attempt, manifest.revision)
 
 
 def folder_name(release_id: str, attempt: int, revision: int) -> str:

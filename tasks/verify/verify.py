@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from hybriddp.errors import HybridDPError
-from tasks.publish.pointer import check_pointer, follow, require_own_shelf
+from tasks.publish.pointer import check_pointer, follow, require_own_place
 from tasks.store.home import Home
 from tasks.store.reading import (
     Unreadable,
@@ -110,7 +110,7 @@ class Own:
 def ask_own_ledger(home: Home, folder: Path, public_key: bytes) -> Own:
     """Compare a release with the ledger of its home; raise VerificationFailed."""
     manifest, data = _signed_manifest(folder, public_key)
-    require_own_shelf(home.public, folder, manifest)
+    require_own_place(home.public, folder, manifest)
     known = ask_the_ledger(home, manifest, data)
     found = Found(folder, manifest)
     measurements = home.measurement(manifest.release_id, manifest.attempt)

@@ -23,12 +23,14 @@ PRICES = [Charge.sum([TESTS, WEEKS[1]]), CLIENT]
 POLICY = Policy()
 
 
-def ahead(week: int, *spent: Charge, policy: Policy = POLICY) -> SeasonRunway:
+def ahead(
+    week: int, *spent: Charge, policy: Policy = POLICY, is_ended: bool = False
+) -> SeasonRunway:
     place = SeasonPlace(
         series="weekly", season=1, week=week, first_epoch="2026-W40", epsilon="2", delta="1e-6",
         numbers=SEASON.numbers(), names_of=None, earlier=[], unseen=[],
     )  # fmt: skip
-    return SeasonRunway.of(policy, place, PRICES, spent)
+    return SeasonRunway.of(policy, place, PRICES, spent, is_ended=is_ended)
 
 
 def test_one_more_week_is_not_what_is_counted():
@@ -68,3 +70,9 @@ def test_the_last_week_leaves_nothing_to_pay():
     assert found.rest == Charge(0, 0)
     assert "It was the last one." in found.words
     assert "The last week costs" in ahead(3, WHOLE).words
+
+
+def test_a_season_that_was_ended_leaves_nothing_to_pay():
+    found = ahead(2, WHOLE, is_ended=True)
+    assert found.rest == Charge(0, 0)
+    assert "at week 2 of 4 of season 1. It was ended there. More seasons" in found.words

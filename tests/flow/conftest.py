@@ -5,7 +5,6 @@ import functools
 import itertools
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -174,11 +173,10 @@ def free_port() -> int:
 
 
 @pytest.fixture(scope="package")
-def served(spare_database, tmp_path_factory):
+def served(tmp_path_factory):
     """Everything that `make serve` starts, for this room's tests only: it works while it waits."""
     folder = tmp_path_factory.mktemp("served")
     home, output, port = new_home(folder / "home").root, folder / "serve.log", free_port()
-    spare_database.lend(home)
     environment = os.environ | {
         "HYBRIDDP_HOME": str(home),
         "HYBRIDDP_PORT": str(port),
@@ -198,34 +196,6 @@ def served(spare_database, tmp_path_factory):
         served.process.send_signal(signal.SIGTERM)
         assert served.process.wait(timeout=PATIENCE) == 0
         assert "Traceback" not in output.read_text()[said_before:]
-
-
-@dataclass(frozen=True)
-class SpareDatabase:
-    """Prefect's empty database, which a home keeps from its first command on.
-
-    Making it takes ten seconds, so homes of tests whose commands start a server of their own share
-    one: the first makes it.
-    """
-
-    folder: Path
-
-    def lend(self, home: Path) -> None:
-        prefect = home / "private" / "prefect"
-        prefect.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._copy(self.folder, prefect)
-
-    def keep(self, home: Path) -> None:
-        self._copy(home / "private" / "prefect", self.folder)
-
-    def _copy(self, source: Path, target: Path) -> None:
-        for file in source.glob("empty-*.db"):
-            shutil.copy(file, target)
-
-
-@pytest.fixture(scope="session")
-def spare_database(tmp_path_factory) -> SpareDatabase:
-    return SpareDatabase(tmp_path_factory.mktemp("spare"))
 
 
 @pytest.fixture(scope="session")

@@ -30,7 +30,7 @@ def children_of(pid: int) -> list[int]:
 
 
 @pytest.mark.long
-def test_killed_run_goes_on_and_draws_nothing_twice(spare_database, tmp_path):
+def test_killed_run_goes_on_and_draws_nothing_twice(tmp_path):
     """In `make test` its steps are killed without Prefect (tests/release/test_crash.py), and its
     server ends with it (tests/flow/test_door.py)."""
     log, home = tmp_path / "searches.tsv", new_home(tmp_path / "home").root
@@ -38,7 +38,6 @@ def test_killed_run_goes_on_and_draws_nothing_twice(spare_database, tmp_path):
     arguments = ["release", "--log", str(log), "--epoch", "2026-W46", "--optin-fraction", "0.3",
                  "--home", str(home)]  # fmt: skip
     alone = {k: v for k, v in os.environ.items() if not k.startswith(("HYBRIDDP_", "PREFECT_"))}
-    spare_database.lend(home)
     victim = subprocess.Popen(
         [sys.executable, "-m", "flows", *arguments],
         cwd=ROOT, env=alone, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

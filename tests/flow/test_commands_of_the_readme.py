@@ -36,11 +36,8 @@ def new_checkout(folder: Path) -> Path:
     return folder
 
 
-def test_readmes_commands_run_on_a_new_home(spare_database, tmp_path):
-    """All but `make test` itself, in their order, in a checkout of their own.
-
-    Its server makes the empty database that the others of this room take.
-    """
+def test_readmes_commands_run_on_a_new_home(tmp_path):
+    """All but `make test` itself, in their order, in a checkout of their own."""
     checkout = new_checkout(tmp_path / "checkout")
     commands = [line for line in shell_lines(README) if line != "make test"]
     assert commands[0] == "make release"
@@ -60,4 +57,3 @@ def test_readmes_commands_run_on_a_new_home(spare_database, tmp_path):
         if command == "make release":
             assert "google" in done.stdout
             assert "9 checks passed" in done.stdout
-    spare_database.keep(checkout / "var")

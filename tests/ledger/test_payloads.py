@@ -7,6 +7,7 @@ from tasks.ledger.ledger import Ledger, LedgerCorrupt
 from tasks.ledger.payloads import (
     MAX_REFUSALS,
     Cap,
+    Ended,
     Founded,
     Judged,
     Listed,
@@ -42,6 +43,7 @@ ROWS = {
         release_id="r", product="p", epoch="e", log="l", suite="s", limits={"x": "0x1p0"}
     ),
     Kind.SUMMED: Summed(sums="d", accounts=2, parts=[1], added=[Settled(row=2, groups=["S"])]),
+    Kind.ENDED: Ended(product="p", locale="l", series="s", season=1),
 }
 
 

@@ -39,7 +39,7 @@ from tasks.products.head_list import CLIENTS, HEADLIST, HISTOGRAM, JOINING
 from tasks.products.head_list.measuring import cohorts
 from tasks.products.head_list.request import ReleaseRequest
 from tasks.products.head_list.run import HeadListRun, identify, params_of
-from tasks.products.head_list.series.state import StateStore
+from tasks.products.head_list.series.season.state import StateStore
 from tasks.products.registry import PRODUCTS, product_of
 from tasks.products.request import LogRequest
 from tasks.release.run import LogRun

@@ -17,7 +17,7 @@ from tasks.ledger.chain import canonical
 from tasks.ledger.charges import Charge
 from tasks.ledger.ledger import GENESIS, Head, Ledger
 from tasks.ledger.payloads import Reserved
-from tasks.ledger.rules import Entry, Kind, live_reservations
+from tasks.ledger.rules import Entry, Kind, ended_seasons, live_reservations, season_key
 from tasks.ledger.witnesses import verified_head
 from tasks.log.engine import Engine, open_memory
 from tasks.log.ids import id_form_of
@@ -100,8 +100,7 @@ def runway(home: Home, *, with_pld: bool = False) -> Runway:
     spent = tuple(Charge(int(row["epsilon"]), int(row["delta"]), int(row["rho"])) for row in rows)
     reservations = live_reservations(entries)
     prices = _prices(reservations[-1]) if reservations else ()
-    place = reservations[-1].said(Reserved).place if reservations else None
-    season = None if place is None else SeasonRunway.of(policy, place, prices, spent)
+    season = _season_ahead(entries, reservations[-1], spent) if reservations else None
     if season is None:
         fits_largest = min((fits_everybody(policy, one, spent) for one in prices), default=None)
         fits_newcomer = min((policy.fits(one) for one in prices), default=None)
@@ -109,6 +108,17 @@ def runway(home: Home, *, with_pld: bool = False) -> Runway:
         fits_largest, fits_newcomer = season.fits_largest, season.fits_newcomer
     n_accounts = sum(row["n_accounts"] for row in rows)
     return Runway(policy, n_accounts, spent, prices, fits_largest, fits_newcomer, worst, season)
+
+
+def _season_ahead(
+    entries: list[Entry], newest: Entry, spent: tuple[Charge, ...]
+) -> SeasonRunway | None:
+    reserved, policy = newest.said(Reserved), current_policy(entries)
+    if reserved.place is None:
+        return None
+    key = season_key(reserved.product, reserved.locale, reserved.place)
+    is_ended = key in ended_seasons(entries)
+    return SeasonRunway.of(policy, reserved.place, _prices(newest), spent, is_ended=is_ended)
 
 
 def fits_everybody(policy: Policy, asked: Charge, spent: tuple[Charge, ...]) -> int:

@@ -20,6 +20,7 @@ class SeasonRunway:
 
     place: SeasonPlace  # of its newest week
     n_weeks: int
+    is_ended: bool  # by hand: there is no rest
     rest: Charge  # what the weeks that are left cost whoever has joined
     member: Charge  # what a whole season costs whoever opted in
     client: Charge  # what it costs whoever reports in it
@@ -36,7 +37,7 @@ class SeasonRunway:
     @property
     def words(self) -> str:
         """Say it in plain words."""
-        place, left = self.place, self.n_weeks - self.place.week
+        place, left = self.place, 0 if self.is_ended else self.n_weeks - self.place.week
         which = f"week {place.week} of {self.n_weeks} of season {place.season}"
         if left:
             weeks = f"The other {left} weeks cost" if left > 1 else "The last week costs"
@@ -46,6 +47,8 @@ class SeasonRunway:
                 "cannot pay"
             )  # fmt: skip
             ahead = f" {weeks} whoever opted in a Gaussian loss of rho {rho}, {covered}."
+        elif self.is_ended:
+            ahead = " It was ended there."
         else:
             ahead = " It was the last one."
         return (
@@ -61,6 +64,8 @@ class SeasonRunway:
         place: SeasonPlace,
         prices: Iterable[Charge],
         spent: Iterable[Charge],
+        *,
+        is_ended: bool,
     ) -> "SeasonRunway":
         """Look ahead from a week.
 
@@ -73,7 +78,7 @@ class SeasonRunway:
 
         season = Season.of_numbers(place.numbers)
         weeks = [Charge.of(Price(rho=season.rho(week))) for week in range(1, season.n_weeks + 1)]
-        rest = Charge.sum(weeks[place.week :])
+        rest = Charge.sum([] if is_ended else weeks[place.week :])
         member = Charge.sum([Charge.of(Price(delta=Fraction(season.leak))), *weeks])
         client = Charge.largest(price for price in prices if not price.rho)
         known = list(spent)
@@ -81,6 +86,7 @@ class SeasonRunway:
         return cls(
             place,
             season.n_weeks,
+            is_ended,
             rest,
             member,
             client,

@@ -35,7 +35,7 @@ def _week_finding(request: ReleaseRequest) -> "WeightedFinding":
     # What seasons draw with takes long to import, and most releases are none.
     from hybriddp.blender.weighted.events import WeightedListDraw
     from hybriddp.blender.weighted.mechanism import WeightedListMechanism
-    from tasks.products.head_list.series.place import budget_of, season_of
+    from tasks.products.head_list.series.season.place import budget_of, season_of
 
     place = getattr(request, "place")  # noqa: B009 - weeks of a series have one
     season = season_of(place)

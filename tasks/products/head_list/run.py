@@ -43,7 +43,7 @@ class HeadListRun(SearchRun):
         from tasks.log.warehouse import open_warehouse
         from tasks.products.head_list.measuring.cohorts import groups_are_stale
         from tasks.products.head_list.series.draws import require_carried
-        from tasks.products.head_list.series.place import place_of, require_lasting_cap
+        from tasks.products.head_list.series.season.place import place_of, require_lasting_cap
 
         place = place_of(self.request, entries)
         with open_warehouse(self) as engine:
@@ -92,9 +92,9 @@ def _require_season_lasts(run: HeadListRun) -> None:
 def _placed(request: ReleaseRequest, home: Home) -> ReleaseRequest:
     """Give a week of a series its place, which only the ledger knows."""
     # Most releases are none, and what seasons draw with takes long to import.
-    from tasks.products.head_list.series.place import place_of
     from tasks.products.head_list.series.request import WeekRequest
-    from tasks.products.head_list.series.state import forget_ended
+    from tasks.products.head_list.series.season.place import place_of
+    from tasks.products.head_list.series.season.state import forget_ended
 
     ledger = open_for_writing(home)
     entries = ledger.entries()

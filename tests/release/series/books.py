@@ -22,8 +22,8 @@ from tasks.log.engine import open_memory
 from tasks.log.ids import id_form_of
 from tasks.measured.stored import load_measurement
 from tasks.products.head_list import CLIENTS, HEADLIST, JOINING
-from tasks.products.head_list.series.place import Week, season_of, weeks_of
-from tasks.products.head_list.series.state import StateStore
+from tasks.products.head_list.series.season.place import Week, season_of, weeks_of
+from tasks.products.head_list.series.season.state import StateStore
 from tasks.publish.publish import published_folder
 from tasks.publish.shelf import published_heads
 from tasks.release.run import Release

@@ -8,7 +8,7 @@ from tasks.budget.policy import Policy, set_policy
 from tasks.ledger.ledger import Ledger
 from tasks.products.head_list.request import ReleaseRequest
 from tasks.products.head_list.run import HeadListRun, identify
-from tasks.products.head_list.series.place import season_of
+from tasks.products.head_list.series.season.place import season_of
 from tasks.release.walk import run_release
 from tasks.store.home import Home
 from tests.homes import new_home

@@ -71,6 +71,20 @@ def rewritten(name: str, change: Callable[[str], str]) -> Callable[[Path], None]
     return spoil
 
 
+def put_another_in_its_place(folder: Path) -> None:
+    """Of the same home: signed, and let stand by the ledger."""
+    lists = (path.parent for path in folder.parent.glob("*/manifest.json"))
+    other = next(path for path in lists if path != folder)
+    shutil.rmtree(folder)
+    shutil.copytree(other, folder)
+
+
+def link_to_another(folder: Path) -> None:
+    put_another_in_its_place(folder)
+    folder.rename(folder.parents[3] / "elsewhere")
+    folder.symlink_to(folder.parents[3] / "elsewhere")
+
+
 SPOILT: dict[str, Callable[[Path], None]] = {
     "another number": rewritten("head_list.jsonl", lambda text: text.replace("0.", "0.0", 1)),
     "a row twice": rewritten("head_list.jsonl", lambda text: text + text.splitlines()[0] + "\n"),
@@ -78,6 +92,8 @@ SPOILT: dict[str, Callable[[Path], None]] = {
         "manifest.json", lambda text: text.replace('"decimals":6', '"decimals":2')
     ),
     "missing": shutil.rmtree,
+    "another list": put_another_in_its_place,
+    "a link to another list": link_to_another,
 }
 
 

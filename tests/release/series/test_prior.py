@@ -17,7 +17,7 @@ from tasks.products.head_list import HEADLIST, JOINING, OF_A_WEEK
 from tasks.products.head_list.run import identify
 from tasks.products.head_list.series import reading
 from tasks.products.head_list.series.measured import MeasuredSeason, WeekTables, prior_of
-from tasks.products.head_list.series.place import season_of
+from tasks.products.head_list.series.season.place import season_of
 from tasks.publish.publish import published_folder, withdraw
 from tasks.publish.shelf import list_rows
 from tasks.verify.checks import VerificationFailed

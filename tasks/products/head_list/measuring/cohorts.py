@@ -15,7 +15,7 @@ from tasks.products.head_list.request import EVERYBODY
 from tasks.products.head_list.run import HeadListRun
 
 if TYPE_CHECKING:
-    from tasks.products.head_list.series.place import Week
+    from tasks.products.head_list.series.season.place import Week
 
 _BEGUN = [("release_id", pa.string()), ("attempt", pa.int64())]
 
@@ -100,7 +100,7 @@ def groups_are_stale(engine: Engine, run: HeadListRun) -> bool:
 
 
 def _begun_before(run: HeadListRun) -> "list[Week]":
-    from tasks.products.head_list.series.place import season_weeks  # needed by series alone
+    from tasks.products.head_list.series.season.place import season_weeks  # needed by series alone
 
     before = (week for week in season_weeks(run) if week.place.week < run.place.week)
     return [week for week in before if week.has_begun]

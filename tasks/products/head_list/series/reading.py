@@ -26,7 +26,7 @@ from tasks.products.head_list.series.measured import (
     found_weeks,
     prior_of,
 )
-from tasks.products.head_list.series.place import Week, season_of
+from tasks.products.head_list.series.season.place import Week, season_of
 from tasks.publish.notices import is_taken_down
 from tasks.publish.standing import Standing
 from tasks.release.refusals import BadInput

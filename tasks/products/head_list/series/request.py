@@ -11,7 +11,7 @@ from tasks.ledger.payloads import SeasonPlace
 from tasks.products.head_list import CLIENTS, HEADLIST, JOINING
 from tasks.products.head_list.parameters import HeadListParameters
 from tasks.products.head_list.request import ReleaseRequest
-from tasks.products.head_list.series.place import budget_of, clients_rotation, season_of
+from tasks.products.head_list.series.season.place import budget_of, clients_rotation, season_of
 
 SERIES_VERSION = "blender-series-1"
 

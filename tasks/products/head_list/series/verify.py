@@ -19,8 +19,8 @@ from tasks.products.head_list.estimation.listing import Measured
 from tasks.products.head_list.label import HeadListManifest
 from tasks.products.head_list.series.changes import changes_of, changes_table
 from tasks.products.head_list.series.measured import MeasuredSeason, WeekTables, found_weeks
-from tasks.products.head_list.series.place import season_of
 from tasks.products.head_list.series.request import SERIES_VERSION, week_prices
+from tasks.products.head_list.series.season.place import season_of
 from tasks.verify.checks import VerificationFailed
 
 

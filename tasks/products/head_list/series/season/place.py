@@ -15,7 +15,13 @@ from hybriddp.series.season import Season
 from tasks.budget.policy import Policy
 from tasks.gates.blocklist import require_blocklist
 from tasks.ledger.payloads import Drawn, EarlierWeek, Reserved, SeasonPlace
-from tasks.ledger.rules import Entry, Kind, live_reservations
+from tasks.ledger.rules import (
+    Entry,
+    Kind,
+    ended_seasons,
+    live_reservations,
+    season_key,
+)
 from tasks.log.epochs import Epoch
 from tasks.products.head_list import HEAD_LIST, HEADLIST, JOINING
 from tasks.products.head_list.request import ReleaseRequest
@@ -99,8 +105,9 @@ def place_of(request: ReleaseRequest, entries: list[Entry]) -> SeasonPlace:
         return _first_place(request, 1, entries)
     last = max(weeks, key=lambda week: (week.place.season, week.place.week))
     newest, number = last.place, _number(request, last.place)
-    _require_begun(weeks, newest)
-    if number > season_of(newest).n_weeks:
+    require_begun(weeks, newest)
+    was_ended = season_key(request.product, request.locale, newest) in ended_seasons(entries)
+    if number > season_of(newest).n_weeks or (was_ended and number > newest.week):
         return _first_place(request, newest.season + 1, entries)
     if number <= newest.week:
         raise BudgetRefused(
@@ -122,7 +129,7 @@ def place_of(request: ReleaseRequest, entries: list[Entry]) -> SeasonPlace:
     return newest.model_copy(update={"week": number, "earlier": earlier, "unseen": unseen})
 
 
-def _require_begun(weeks: Iterable[Week], newest: SeasonPlace) -> None:
+def require_begun(weeks: Iterable[Week], newest: SeasonPlace) -> None:
     """Refuse to go on while a week is reserved and not drawn: who has joined is not known yet."""
     for week in weeks:
         if week.place.key == newest.key and not week.has_begun:

@@ -24,7 +24,14 @@ from hybriddp.series.season import Season
 from tasks.ledger.chain import moment_of
 from tasks.ledger.ledger import LedgerCorrupt
 from tasks.ledger.payloads import Reserved, SeasonPlace
-from tasks.ledger.rules import Entry, Kind, live_reservations
+from tasks.ledger.rules import (
+    Entry,
+    Kind,
+    SeasonKey,
+    ended_seasons,
+    live_reservations,
+    season_key,
+)
 from tasks.log.epochs import Epoch
 from tasks.store.home import Home, make_directory, write_whole
 from tasks.store.keys import Keyring
@@ -166,21 +173,22 @@ def forget_ended(entries: list[Entry], home: Home, moment: datetime) -> None:
 
     That is so when the last week has begun, though it may be burnt: it had read the state before,
     it carries nothing on, and no earlier week is drawn now. Or when the last week would have been
-    due some epochs ago, and nobody has asked for it.
+    due some epochs ago, and nobody has asked for it. Or when somebody has ended it.
     """
     begun = {entry.key for entry in entries if entry.kind is Kind.DRAW_STARTED}
-    newest: dict[tuple[str, ...], tuple[Entry, SeasonPlace]] = {}
+    newest: dict[SeasonKey, tuple[Entry, SeasonPlace]] = {}
+    by_hand = ended_seasons(entries)
     for entry in live_reservations(entries):
         reserved = entry.said(Reserved)
         place = reserved.place
         if place is not None:
-            key = (reserved.product, reserved.locale, place.series, str(place.season))
+            key = season_key(reserved.product, reserved.locale, place)
             if key not in newest or newest[key][1].week <= place.week:
                 newest[key] = entry, place
-    for (product, locale, *_), (entry, place) in newest.items():
+    for key, (entry, place) in newest.items():
         n_left = len(place.numbers["weight_scales"]) - place.week
         length = timedelta(days=_DAYS[Epoch.parse(place.first_epoch).kind])
         late = n_left * length + max(_EPOCHS_LATE * length, _DAYS_LATE)
         is_abandoned = moment > moment_of(entry.at) + late
-        if is_abandoned or (n_left == 0 and entry.key in begun):
-            StateStore.of(home, product, locale, place).keep_only(None)
+        if is_abandoned or key in by_hand or (n_left == 0 and entry.key in begun):
+            StateStore.of(home, *key[:2], place).keep_only(None)
