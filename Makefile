@@ -13,7 +13,7 @@ export GX_ANALYTICS_ENABLED := false
 # A test starts a hundred processes: without bytecode each of them compiles the whole program again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup release test test-spark check serve bench campaign golden clean
+.PHONY: setup release test test-spark campaign-spark check serve bench campaign golden clean
 .DEFAULT_GOAL := test
 
 setup: $(STAMP)
@@ -52,16 +52,21 @@ test: $(STAMP)
 SPARK_VENV := .venv-spark
 SPARK_STAMP := $(SPARK_VENV)/.installed
 
-$(SPARK_STAMP): $(STAMP) requirements-spark.txt
+$(SPARK_STAMP): $(STAMP) requirements-spark.txt requirements-spark-tests.txt
 	$(PYTHON) -m venv $(SPARK_VENV)
 	$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
 	    > $$($(SPARK_VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/usual.pth
 	$(SPARK_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
-	    --no-deps --no-build-isolation -r requirements-spark.txt
+	    --no-deps --no-build-isolation -r requirements-spark.txt -r requirements-spark-tests.txt
 	@touch $@
 
 test-spark: $(SPARK_STAMP)
-	PYTHONPATH=$(CURDIR) $(SPARK_VENV)/bin/python -m pytest -q -n 0 tests/spark
+	PYTHONPATH=$(CURDIR) $(SPARK_VENV)/bin/python -m pytest -q -n 0 -m 'not long' tests/spark
+
+# Workers, drivers and whole clusters killed in the middle of every step, not of some; it says which.
+campaign-spark: $(SPARK_STAMP)
+	HYPOTHESIS_PROFILE=campaign PYTHONPATH=$(CURDIR) $(SPARK_VENV)/bin/python -m pytest -q -n 0 -s \
+	    tests/spark/test_cluster.py
 
 # What to run before a commit: about a minute.
 check: $(STAMP)
