@@ -12,7 +12,7 @@ from tasks.verify.checks import VerificationFailed
 from tasks.verify.found import Source
 from tasks.verify.verify import verify_publication, verify_release
 from tests.publish.checking.spoiling import Publisher
-from tests.release.series.support import CLIENTS, MANY, run_week, week_request
+from tests.release.series.support import CLIENTS, MANY, run_week, usual, week_request
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("gates_waived")]
 
@@ -78,3 +78,10 @@ def test_beside_the_ledger_nobody_says_that_something_else_was_shown(begun, root
         verify_release(folder, key_of(second), measurements=source)
     with pytest.raises(VerificationFailed, match=r"changes.* is not what the measurements give"):
         verify_release(folder, key_of(second), measurements=as_it_was)
+
+
+def test_what_stays_blocked_is_said_by_nobody_and_verifies_without_a_ledger(begun, root):
+    """It has neither entered nor changed for anybody who may not know it."""
+    block(identify(week_request(root / "week-1.tsv", 1), begun), blocklist(root, "maps"))
+    second = run_week(begun, root, 2, usual(), blocklist=blocklist(root, "maps"))
+    assert changed(second).keys() <= {"news"}
