@@ -248,7 +248,7 @@ def test_a_week_that_was_overtaken_is_not_drawn(begun, root, monkeypatch):
     """Planted: nobody asks whether weeks before are drawn."""
     log = write_week(root / "late.tsv", usual())
     late = charge(identify(week_request(log, 2), begun))
-    monkeypatch.setattr(place, "_require_begun", lambda *_: None)
+    monkeypatch.setattr(place, "require_begun", lambda *_: None)
     run_week(begun, root, 3, usual())
     with pytest.raises(BudgetRefused, match="was drawn before week 2"):
         run_release(late)
