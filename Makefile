@@ -52,12 +52,12 @@ test: $(STAMP)
 SPARK_VENV := .venv-spark
 SPARK_STAMP := $(SPARK_VENV)/.installed
 
-$(SPARK_STAMP): $(STAMP) requirements-spark.txt
+$(SPARK_STAMP): $(STAMP) requirements-spark.txt requirements-spark-tests.txt
 	$(PYTHON) -m venv $(SPARK_VENV)
 	$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
 	    > $$($(SPARK_VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/usual.pth
 	$(SPARK_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
-	    --no-deps --no-build-isolation -r requirements-spark.txt
+	    --no-deps --no-build-isolation -r requirements-spark.txt -r requirements-spark-tests.txt
 	@touch $@
 
 test-spark: $(SPARK_STAMP)

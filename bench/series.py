@@ -103,7 +103,7 @@ def measure(last: int = N_WEEKS) -> Iterator[tuple[str, float, float]]:
                 label = f"week {week} of a series of {N_USERS:,} people / a release that forgets"
                 print(f"  {seconds:.1f} s, {forgetful:.1f} s; {_carried_words(home)}", flush=True)
                 yield label, seconds / forgetful, LIMIT
-            request.log.unlink()
+            Path(str(request.log)).unlink()
 
 
 def _carried_words(home: Home) -> str:

@@ -18,7 +18,7 @@ from hybriddp.errors import require
 from tasks.products.request import Form
 
 ConfigOption = Annotated[Path | None, typer.Option(help="TOML file with any of these settings.")]
-_SCALARS = (bool, int, float, str, Path)
+_SCALARS = (bool, int, float, str)
 
 
 def filling_in(form: type[Form], **besides: Any) -> Callable[[Callable[..., None]], Any]:
@@ -82,7 +82,8 @@ def _option(name: str, kind: Any, field: FieldInfo, how: str = "") -> inspect.Pa
     if kind is bool and not field.default:
         names = [f"--{name.replace('_', '-')}"]  # there is nothing to switch off
     help_text = f"{words}{_in_brackets(field)}."
-    annotation = Annotated[kind | None, typer.Option(*names, help=help_text)]
+    metavar = "<path>" if _bare(field.annotation) is Path else None
+    annotation = Annotated[kind | None, typer.Option(*names, help=help_text, metavar=metavar)]
     return inspect.Parameter(name, _KEYWORD, default=None, annotation=annotation)
 
 
@@ -138,7 +139,8 @@ def _bare(kind: Any) -> Any:
 
 def _plain(field: FieldInfo) -> Any:
     kind = _bare(field.annotation)
-    return kind if kind in _SCALARS else str  # the form judges which words there are
+    # The form judges which words there are, and which paths: s3://log is none.
+    return kind if kind in _SCALARS else str
 
 
 def _many_of(field: FieldInfo) -> type | None:

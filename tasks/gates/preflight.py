@@ -6,6 +6,7 @@ What only the log itself can tell comes later, still before the charge: the gate
 import os
 import shutil
 import uuid
+from collections.abc import Sequence
 from contextvars import ContextVar
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from tasks.gates.blocklist import read_blocklist
 from tasks.gates.suites import read_suite
 from tasks.ledger.rules import Kind
 from tasks.log.raw.files import BadInput
+from tasks.log.raw.opening import LogFile, size_of
 from tasks.release.run import LogRun, log_source, roster_source
 from tasks.store import memory
 from tasks.store.home import Home
@@ -116,9 +118,9 @@ def _require_space(run: LogRun) -> None:
         )
 
 
-def needed_bytes(files: tuple[Path, ...]) -> int:
+def needed_bytes(files: Sequence[LogFile]) -> int:
     """Return what the tables of these files take at most, by their sizes."""
     factors = [
         COMPRESSED_FACTOR if file.suffix in (".gz", ".parquet") else TEXT_FACTOR for file in files
     ]
-    return sum(file.stat().st_size * factor for file, factor in zip(files, factors, strict=True))
+    return sum(size_of(file) * factor for file, factor in zip(files, factors, strict=True))

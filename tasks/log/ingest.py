@@ -15,9 +15,11 @@ from tasks.log.engine import Engine
 from tasks.log.failures import EngineFailed, OutOfSpace
 from tasks.log.folded_ids import with_folded_ids
 from tasks.log.ids import MAX_ID_BYTES, id_form_of, in_sql
+from tasks.log.raw.addresses import Place
 from tasks.log.raw.file_sql import DELIMITERS, FIELDS, QUOTES
 from tasks.log.raw.files import BadInput, Source
 from tasks.log.raw.lines import require_every_line
+from tasks.log.raw.opening import LogFile
 from tasks.log.warehouse import open_warehouse
 from tasks.release.run import LogRun, SearchRun, log_source, require_unchanged, roster_source
 from tasks.store.home import write_whole
@@ -80,7 +82,7 @@ def load_log(
     start, end = run.epoch.period
     needs_time = run.request.columns.time is not None
     rules |= {"epoch_start": start, "epoch_end": end, "needs_time": needs_time}
-    with _every_line(engine, source, "stg_log", "broken_lines"):
+    with _as_found(source), _every_line(engine, source, "stg_log", "broken_lines"):
         with _reading(run.request.log, source):
             engine.read("raw_log", source, columns)
             engine.each_row(staging, "raw_log", into="stg_log", **rules, **ids)
@@ -109,7 +111,7 @@ def load_members(engine: Engine, run: LogRun, ids: Mapping[str, Any]) -> None:
         engine.step("log/members")
         return
     wanted = {"person": "person", "optin": "optin", "key": run.request.key_column}
-    with _every_line(engine, roster, "stg_roster"):
+    with _as_found(roster), _every_line(engine, roster, "stg_roster"):
         with _reading(roster.files[0], roster):
             engine.read("raw_roster", roster, wanted)
             engine.each_row("log/stg_roster", "raw_roster", max_key_bytes=MAX_KEY_BYTES, **ids)
@@ -143,13 +145,32 @@ def _every_line(engine: Engine, source: Source, *results: str) -> Iterator[None]
 
 
 @contextmanager
-def _reading(path: Path, source: Source) -> Iterator[None]:
+def _as_found(source: Source) -> Iterator[None]:
+    """Ask a store for the reason if its files cannot be read: workers say a class and no more."""
+    try:
+        yield
+    except (BadInput, EngineFailed) as error:
+        source.require_as_found()
+        if source.is_stored and isinstance(error, EngineFailed):
+            raise BadInput(
+                f"{source.files[0].parent} can be read from here, but not by Spark's workers: see "
+                "that the environment of each says where the store is and who may read it "
+                "(docs/spark.md), and that every file is whole and is what its suffix says. "
+                "Nobody was charged."
+            ) from None
+        raise
+
+
+@contextmanager
+def _reading(path: Place | LogFile, source: Source) -> Iterator[None]:
     """Blame the files if they cannot be read to their end."""
     try:
         yield
     except OutOfSpace:
         raise
     except EngineFailed:
+        if source.is_stored:
+            raise
         raise BadInput(
             f"{path} breaks off or is not {source.dialect.upper()}: DuckDB could not read it to "
             "its end. Check that every file is whole (gzip -t) and is what its suffix says."

@@ -5,15 +5,16 @@ Fields are public: they stand in run records and manifests. Nothing private may 
 
 from collections.abc import Mapping
 from datetime import datetime
-from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, field_validator
-from pydantic_core import CoreSchema
+from pydantic import Field, field_validator, model_validator
 
 from hybriddp.accounting.price import Price
 from hybriddp.params import Budget
 from tasks.log.epochs import LAST, TIMES_CHECKED, TIMES_MISSING, Epoch
+from tasks.log.raw.addresses import in_a_store
+from tasks.products.form import Form as Form
+from tasks.products.form import Place
 from tasks.products.parameters import MeasurementParameters
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$")]
@@ -21,38 +22,6 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 
 # What lies in the public zone beside the products' folders.
 RESERVED_NAMES = ("collections",)
-
-P = TypeVar("P", bound="Form")
-
-
-class Form(BaseModel):
-    """Frozen, and deaf to unknown fields: Prefect's API lets them through, we do not."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    @classmethod
-    def fields_in_order(cls) -> list[str]:
-        """Return the fields in the order in which somebody decides on them."""
-        return list(cls.model_fields)
-
-    def picked(self, form: type[P]) -> P:
-        """Return the part of this that is a form by itself."""
-        return form(**{name: getattr(self, name) for name in form.model_fields})
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
-        """Show the fields in that order, on Prefect's page, too."""
-        shown = handler(core_schema)
-        schema = handler.resolve_ref_schema(shown)
-        fields = schema.get("properties", {})
-        schema["properties"] = {
-            name: {**fields[name], "position": place}
-            for place, name in enumerate(cls.fields_in_order())
-            if name in fields
-        }
-        return shown
 
 
 class PersonColumns(Form):
@@ -81,13 +50,15 @@ _AGREED = ("ignore_plan", "accept_collapse", "new_attempt", "pay_again")
 class LogRequest(Form):
     """One release from one log: the log, who takes part, and what an operator agrees to."""
 
-    log: Path = Field(description="AOL-format TSV, CSV or Parquet; plain or gzip; file or folder.")
+    log: Place = Field(
+        description="AOL-format TSV, CSV or Parquet; plain or gzip; file or folder, here or on s3://."
+    )
     epoch: str = Field(description="The period: 2026-W46, 2026-11, 2026-11-16, or last-week.")
     product: Name = Field("search", description="Product that the list belongs to.")
     locale: str = Field(
         "all", pattern=r"^[A-Za-z0-9-]{1,20}$", description="Locale of the list, such as en-US."
     )
-    roster: Path | None = Field(
+    roster: Place | None = Field(
         None, description="Parquet or CSV with columns person, optin: who takes part."
     )
     rotation: int = Field(
@@ -146,6 +117,15 @@ class LogRequest(Form):
     @classmethod
     def _epoch_exists(cls, text: str) -> str:
         return text if text in LAST else str(Epoch.parse(text))
+
+    @model_validator(mode="after")
+    def _engine_reads_stores(self) -> Self:
+        if self.engine == "duckdb" and (in_a_store(self.log) or in_a_store(self.roster)):
+            raise ValueError(
+                "the log or the roster is in a store, which --engine duckdb does not read: give "
+                "--engine spark, or copy or mount the files and give their path"
+            )
+        return self
 
     @property
     def named_optin(self) -> str | None:

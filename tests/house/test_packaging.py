@@ -23,7 +23,12 @@ def test_wheel_holds_the_library_only(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("file", "extra"), [("requirements.txt", "dev"), ("requirements-spark.txt", "spark")]
+    ("file", "extra"),
+    [
+        ("requirements.txt", "dev"),
+        ("requirements-spark.txt", "spark"),
+        ("requirements-spark-tests.txt", "spark-tests"),
+    ],
 )
 def test_every_dependency_is_pinned_with_hashes_and_no_address_is_named(file, extra):
     pins = (ROOT / file).read_text()

@@ -5,6 +5,7 @@ import os
 import pytest
 
 from tasks.log.spark.session import missing
+from tests.spark.stores import KEYS
 
 _PARTS = """
 spark.sql.shuffle.partitions 2
@@ -50,6 +51,7 @@ def spark(tmp_path_factory, events):
     (folder / "spark-defaults.conf").write_text(_PARTS.format(events=events.as_uri()))
     os.environ["SPARK_CONF_DIR"] = str(folder)
     os.environ.setdefault("HYBRIDDP_SPARK", "local[2]")
+    os.environ.update(KEYS)  # which Spark would take into its settings
     return session()
 
 

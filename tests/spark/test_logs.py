@@ -43,17 +43,25 @@ def found_by(engine: Engine, run: HeadListRun) -> dict[str, Any]:
     return {name: sorted(map(repr, engine.fetch(name).to_pylist())) for name in TABLES}
 
 
-def compare(engine, home, log, **asked):
-    """Both engines say the same, be it that the log cannot be read; return what."""
+def said_by(engine, home, log, there=(), **asked):
+    """Return what DuckDB finds in a log, and what Spark does, which may be given other files."""
     who = {} if "roster" in asked or "columns" in asked else {"optin_fraction": 0.5}
-    request = ReleaseRequest(log=log, epoch="2026-W46", **who, **asked)
-    run, said = HeadListRun(home, "0" * 32, 1, request), []
+    here = {"log": log, "epoch": "2026-W46", **who, **asked}
+    elsewhere = here | dict(zip(("log", "roster"), there, strict=False)) | {"engine": "spark"}
+    said = []
     with empty_database() as connection:
-        for one in (DuckDBEngine(connection), engine):
+        for one, given in ((DuckDBEngine(connection), here), (engine, elsewhere)):
+            run = HeadListRun(home, "0" * 32, 1, ReleaseRequest(**given))
             try:
                 said.append(found_by(one, run))
             except BadInput as refusal:
                 said.append({"refused": str(refusal)})
+    return said
+
+
+def compare(engine, home, log, there=(), **asked):
+    """Both engines say the same, be it that the log cannot be read; return what."""
+    said = said_by(engine, home, log, there, **asked)
     assert said[1].keys() == said[0].keys()
     for name, rows in said[0].items():
         assert said[1][name] == rows, name

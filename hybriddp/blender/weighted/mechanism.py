@@ -136,8 +136,9 @@ class ShareMeasuring:
           Guarantee   the event's budget, together with `WeightedFinding.draw` on the same people,
                       or with `WeekFinding.draw` in all weeks of a season
           Assumes     the cells follow from what finding released; each person's shares are not
-                      negative and sum up to at most `share_units`, without <*,*>, and the last
-                      entry is the sum of `concentration_of` their shares of named records
+                      negative and sum up to at most `share_units`, without <*,*>, and one entry
+                      is the sum of `concentration_of` their shares of named records. A cell may
+                      be for whoever is not in the log: they have all of their share there
           Excludes    timing of the sampler
           Charged as  events.WeightedListDraw, events.SeasonWeek
           Reference   CKS20 and DRS22; docs/proofs/weighted_list.md and season.md

@@ -24,7 +24,7 @@ def reader_of(source: "Source", errors: str, part: str | None = None) -> str:
     Lines that cannot be read go to the table `errors`. `part` names one file in their place.
     """
     # A folder named AnonID=7 must not become a column.
-    files = paths_of(source.files) if part is None else quoted(part)
+    files = paths_of(source.paths) if part is None else quoted(part)
     paths = f"{files}, hive_partitioning = false"
     if source.dialect == "parquet":
         return f"read_parquet({paths})"

@@ -7,19 +7,23 @@ somebody's row where its header should be.
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from hybriddp.errors import HybridDPError
+from tasks.log.raw.addresses import Address, Place
 from tasks.log.raw.header import header_of, refuse_other_delimiter, what_is_there
+from tasks.log.raw.opening import LogFile, each, opened, parquet_of
+from tasks.log.raw.stores import StoredFile, stored_files
 from tasks.release.refusals import BadInput as BadInput
 from tasks.store.machine import MachineFailed, machine_fault
 from tasks.store.paths import is_utf8
 
 # Hidden files, and those by which Spark says that a folder is whole.
 _MARKERS = (".", "_")
+_HASHED_BYTES = 1 << 23
 _DIALECTS = {".tsv": "tsv", ".txt": "tsv", ".csv": "csv", ".parquet": "parquet"}
 
 _PLAIN_TYPES = (
@@ -37,20 +41,35 @@ _PLAIN_TYPES = (
 class Source:
     """Files of one format with the same columns."""
 
-    files: tuple[Path, ...]
+    files: tuple[LogFile, ...]
     dialect: str  # tsv, csv or parquet
     columns: tuple[str, ...]
 
+    @property
+    def is_stored(self) -> bool:
+        """Whether the files are in a store."""
+        return isinstance(self.files[0], StoredFile)
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The files, all of which are on this machine."""
+        return tuple(file for file in self.files if not isinstance(file, StoredFile))
+
     def digest(self) -> bytes:
         """Return a digest of the contents, in the order of the names; it is private."""
-        total = hashlib.sha256()
-        for path in self.files:
-            with path.open("rb") as file:
-                total.update(hashlib.file_digest(file, "sha256").digest())
-        return total.digest()
+        return hashlib.sha256(b"".join(each(_digest, self.files))).digest()
+
+    def require_as_found(self) -> None:
+        """Refuse files of a store that were replaced, or cannot be read any more."""
+        each(lambda file: file.open().close(), [f for f in self.files if isinstance(f, StoredFile)])
 
 
-def inspect(path: Path, texts: Iterable[str], what: str, numbers: Iterable[str] = ()) -> Source:
+def _digest(file: LogFile) -> bytes:
+    with opened(file, _HASHED_BYTES) as plain:
+        return hashlib.file_digest(plain, "sha256").digest()
+
+
+def inspect(path: Place, texts: Iterable[str], what: str, numbers: Iterable[str] = ()) -> Source:
     """Check that a file, or every file of a folder, can be read and has the wanted columns.
 
     Args:
@@ -64,7 +83,8 @@ def inspect(path: Path, texts: Iterable[str], what: str, numbers: Iterable[str] 
     (dialect,) = dialects
     texts = tuple(texts)
     wanted = dict.fromkeys((*texts, *numbers))
-    headers = {file: _columns(file, dialect, texts, what) for file in files}
+    found = each(lambda file: _columns(file, dialect, texts, what), files)
+    headers = dict(zip(files, found, strict=True))
     for file, columns in headers.items():
         missing = [name for name in wanted if name not in columns]
         if missing:
@@ -97,16 +117,15 @@ def _how_to_name(missing: list[str], texts: tuple[str, ...], what: str) -> str:
     return "Name one that is there with --column."
 
 
-def _files(path: Path, what: str) -> tuple[Path, ...]:
+def _files(path: Place, what: str) -> tuple[LogFile, ...]:
+    if isinstance(path, Address):
+        return _stored_files(path, what)
     try:
         if path.is_dir():
             inside = (file for file in path.iterdir() if not file.name.startswith(_MARKERS))
             files = tuple(sorted(file for file in inside if file.is_file()))
             if not files:
-                raise BadInput(
-                    f"{path} holds no file; a {what} folder needs at least one, not in folders "
-                    "below it, and hidden ones (. or _) do not count."
-                )
+                raise _no_file(path, what)
         elif path.is_file():
             files = (path,)
         else:
@@ -126,6 +145,31 @@ def _files(path: Path, what: str) -> tuple[Path, ...]:
     return files
 
 
+def _stored_files(address: Address, what: str) -> tuple[StoredFile, ...]:
+    found = stored_files(address)
+    if found is None:
+        raise BadInput(
+            f"{address} is not there; check the address of the {what}, its bucket, and that the "
+            "environment names the right store (docs/spark.md)."
+        )
+    files = tuple(
+        file for file in found if file.address == address or not file.name.startswith(_MARKERS)
+    )
+    if not files:
+        raise _no_file(address, what)
+    for file in files:
+        if not file.size:
+            raise BadInput(f"{file} is empty; a {what} needs at least its header.")
+    return files
+
+
+def _no_file(place: Place, what: str) -> BadInput:
+    return BadInput(
+        f"{place} holds no file; a {what} folder needs at least one, not in folders below it, and "
+        "hidden ones (. or _) do not count."
+    )
+
+
 def _unreadable(path: Path, error: OSError) -> HybridDPError:
     if fault := machine_fault(error):
         return MachineFailed(fault)
@@ -134,7 +178,7 @@ def _unreadable(path: Path, error: OSError) -> HybridDPError:
     )
 
 
-def _dialect(file: Path, what: str) -> str:
+def _dialect(file: LogFile, what: str) -> str:
     name = file.name.lower()
     for suffix, dialect in _DIALECTS.items():
         if name.endswith(suffix) or (dialect != "parquet" and name.endswith(f"{suffix}.gz")):
@@ -145,22 +189,32 @@ def _dialect(file: Path, what: str) -> str:
     )
 
 
-def _columns(file: Path, dialect: str, texts: tuple[str, ...], what: str) -> tuple[str, ...]:
+def _columns(file: LogFile, dialect: str, texts: tuple[str, ...], what: str) -> tuple[str, ...]:
     if dialect == "parquet":
         return _parquet_columns(file, texts)
-    return header_of(file, dialect, what)
+    return (_stored_header if isinstance(file, StoredFile) else header_of)(file, dialect, what)
 
 
-def _parquet_schema(file: Path) -> pa.Schema:
+def _parquet_schema(file: LogFile) -> pa.Schema:
+    return (_stored_schema if isinstance(file, StoredFile) else _read_schema)(file)
+
+
+def _read_schema(file: LogFile) -> pa.Schema:
     try:
-        return pq.read_schema(file)
+        with parquet_of(file) as found:
+            schema: pa.Schema = found.schema_arrow
+            return schema
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, OSError) and (fault := machine_fault(error)):
             raise MachineFailed(f"{file}: {fault}") from None
         raise BadInput(f"{file} is not a Parquet file, or is damaged.") from None
 
 
-def _parquet_columns(file: Path, texts: tuple[str, ...]) -> tuple[str, ...]:
+# A log is looked at several times, and a store is asked once for what has the same mark.
+_stored_header, _stored_schema = cache(header_of), cache(_read_schema)
+
+
+def _parquet_columns(file: LogFile, texts: tuple[str, ...]) -> tuple[str, ...]:
     schema = _parquet_schema(file)
     for field in schema:
         if field.name in texts and not _is_plain(field.type):
@@ -171,14 +225,13 @@ def _parquet_columns(file: Path, texts: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(schema.names)
 
 
-def _require_same_types(files: tuple[Path, ...], wanted: Iterable[str]) -> None:
+def _require_same_types(files: tuple[LogFile, ...], wanted: Iterable[str]) -> None:
     """Refuse files of different types: DuckDB casts all of them to those of the first file.
 
     The texts 0142 and 142.4 would become the person 142, and a time would lose its zone.
     """
-    first = _parquet_schema(files[0])
-    for file in files[1:]:
-        schema = _parquet_schema(file)
+    first, *others = each(_parquet_schema, files)
+    for file, schema in zip(files[1:], others, strict=True):
         for column in wanted:
             one, other = first.field(column).type, schema.field(column).type
             if one != other:

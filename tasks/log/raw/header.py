@@ -10,8 +10,8 @@ import io
 import re
 import zlib
 from collections.abc import Iterable
-from pathlib import Path
 
+from tasks.log.raw.opening import LogFile, is_zipped, opened
 from tasks.release.refusals import BadInput
 from tasks.store.machine import MachineFailed, machine_fault
 
@@ -31,7 +31,7 @@ _BEGINNINGS = {
 }
 
 
-def header_of(file: Path, dialect: str, what: str) -> tuple[str, ...]:
+def header_of(file: LogFile, dialect: str, what: str) -> tuple[str, ...]:
     """Return the columns that the first line of a text file names."""
     line = _first_line(file)
     if not line:
@@ -70,7 +70,7 @@ def what_is_there(columns: tuple[str, ...], wanted: Iterable[str], dialect: str)
 
 
 def refuse_other_delimiter(
-    file: Path, columns: tuple[str, ...], wanted: Iterable[str], dialect: str
+    file: LogFile, columns: tuple[str, ...], wanted: Iterable[str], dialect: str
 ) -> None:
     """Raise BadInput if a header's names stand between other characters than its suffix says."""
     own, wanted = _DELIMITERS[dialect], tuple(wanted)
@@ -103,19 +103,18 @@ def _split(text: str, delimiter: str) -> tuple[str, ...]:
     return tuple(next(csv.reader(io.StringIO(text)), []))
 
 
-def _first_line(file: Path) -> bytes:
-    is_zipped = file.name.lower().endswith(".gz")
+def _first_line(file: LogFile) -> bytes:
     try:
-        with file.open("rb") as plain:
+        with opened(file, _HEADER_BYTES) as plain:
             first = plain.readline(_HEADER_BYTES)
-        if not is_zipped:
+        if not is_zipped(file):
             return first
         if not first.startswith(_GZIP):
             raise BadInput(
                 f"{file} is not compressed with gzip, although its name says so; take the .gz off, "
                 "or get it again."
             )
-        with gzip.open(file) as zipped:
+        with opened(file, _HEADER_BYTES) as packed, gzip.open(packed) as zipped:
             return zipped.readline(_HEADER_BYTES)
     except (OSError, EOFError, zlib.error) as error:
         if isinstance(error, OSError) and (fault := machine_fault(error)):

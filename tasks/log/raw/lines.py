@@ -7,13 +7,12 @@ such a file is refused here, and `require_every_line` sees that no line got lost
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
 from hybriddp.arrays import IntArray
 from tasks.log.raw.files import BadInput, Source
+from tasks.log.raw.opening import LogFile, bytes_of
 from tasks.store.machine import MachineFailed, machine_fault
 
 _BLOCK_BYTES = 1 << 20
@@ -27,7 +26,7 @@ class OddLine(Exception):
         super().__init__(line, problem)
         self.line, self.problem = line, problem
 
-    def refusal(self, path: Path) -> BadInput:
+    def refusal(self, path: LogFile) -> BadInput:
         """Return what an operator is told."""
         return BadInput(f"{path}, line {self.line}: {self.problem} Nobody was charged.")
 
@@ -146,13 +145,11 @@ def require_every_line(source: Source, n_records: int, n_read: int) -> None:
         )
 
 
-def _blocks(path: Path) -> Iterator[bytes]:
+def _blocks(path: LogFile) -> Iterator[bytes]:
     """Read a file, plain or gzip, in blocks that do not end with a carriage return."""
     held = b""
     try:
-        with pa.input_stream(
-            path, compression="gzip" if path.name.lower().endswith(".gz") else None
-        ) as file:
+        with bytes_of(path) as file:
             while block := file.read(_BLOCK_BYTES):
                 block = held + block
                 held = block[-1:] if block.endswith(b"\r") else b""

@@ -29,9 +29,9 @@ def has_far_times(source: Source, columns: Columns) -> bool:
     """Whether one of these columns may hold a time that DuckDB would refuse its file for."""
     if source.dialect != "parquet":
         return False
-    stored = pq.read_schema(source.files[0])
+    stored = pq.read_schema(source.paths[0])
     times = [name for name in _names(columns) if _may_be_far(stored.field(name).type)]
-    return bool(times) and not all(_all_near(path, times, stored) for path in source.files)
+    return bool(times) and not all(_all_near(path, times, stored) for path in source.paths)
 
 
 def _all_near(path: Path, times: list[str], stored: pa.Schema) -> bool:
@@ -73,11 +73,11 @@ def _may_be_far(kind: pa.DataType) -> bool:
 
 def batches_of_near_times(source: Source, columns: Columns) -> pa.RecordBatchReader:
     """Return these columns of all files, with times in microseconds, and none that does not fit."""
-    stored, names = pq.read_schema(source.files[0]), _names(columns)
+    stored, names = pq.read_schema(source.paths[0]), _names(columns)
     schema = pa.schema([(name, _near_type(stored.field(name).type)) for name in names])
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for path in source.files:
+        for path in source.paths:
             with pq.ParquetFile(path) as file:
                 for batch in file.iter_batches(columns=names):
                     yield near_batch(batch.select(names)).cast(schema)

@@ -7,7 +7,7 @@ takes part, because the ledger is there.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from tasks.log.spark.portable import portable, whole_numbers_in
 from tasks.log.spark.reading import ERRORS, FindBroken, ReadParts, ScanParts
 from tasks.log.spark.results import Results
 from tasks.log.spark.session import session
-from tasks.log.spark.splits import SCANNED, Scanned, Split, put_together, splits_of
+from tasks.log.spark.splits import SCANNED, Scanned, Split, put_together, splits_of, tasks_of
 from tasks.store.modes import CLOSED_FOLDER
 from tasks.store.working_copies import hold
 
@@ -174,9 +174,10 @@ class SparkEngine:
     def _on_parts(
         self, splits: Sequence[Split], kernel: Callable[..., Any], schema: pa.Schema
     ) -> "DataFrame":
-        rows = [tuple(getattr(split, name) for name in Split.__slots__) for split in splits]
+        tasks = tasks_of(splits)
+        rows = [(*astuple(split), task) for split, task in zip(splits, tasks, strict=True)]
         parts = self._spark.createDataFrame(rows, Split.SCHEMA)
-        spread = parts.repartitionByRange(max(len(rows), 1), "number")
+        spread = parts.repartitionByRange(max(tasks, default=0) + 1, "task")
         return mapped(spread, kernel, schema)
 
     def _keep(self, name: str, frame: "DataFrame") -> None:

@@ -1,20 +1,22 @@
 """How Spark's workers read parts of files: DuckDB reads the lines, or the rows, that they have."""
 
 import os
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from itertools import accumulate
 
 import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tasks.log.raw.file_sql import reader_of, text_of
 from tasks.log.raw.files import Source
+from tasks.log.raw.opening import parquet_of
 from tasks.log.raw.parquet_times import near_batch
 from tasks.log.spark.kernels import ROW, Batches, Columns, cursor, fetched, silent_worker
-from tasks.log.spark.splits import ROWS_A_FILE, Chunk, Split, chunks_of, scans_of
+from tasks.log.spark.splits import ROWS_A_FILE, Chunk, Split, chunks_of, scan_split
 
 ERRORS = pa.schema(
     {
@@ -24,6 +26,8 @@ ERRORS = pa.schema(
         "csv_line": pa.string(),
     }
 )
+# Rows of Parquet that DuckDB is given at once: each statement takes as long as some thousand.
+_ROWS_AT_ONCE = 1 << 16
 _FIND_ERRORS = """
 select line, min(cast(error_type as varchar)) as error_type, any_value(csv_line) as csv_line
 from chunk_errors
@@ -42,23 +46,28 @@ class ReadParts:
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Read the parts that each row of the batches names."""
         with silent_worker("reading"), cursor() as connection:
-            for split in _splits_in(batches):
-                for table in self._tables(connection, split):
-                    yield from table.cast(self.schema).to_batches()
+            for table in self._tables(connection, _splits_in(batches)):
+                yield from table.cast(self.schema).to_batches()
 
-    def _tables(self, connection: duckdb.DuckDBPyConnection, split: Split) -> Iterator[pa.Table]:
+    def _tables(
+        self, connection: duckdb.DuckDBPyConnection, splits: list[Split]
+    ) -> Iterator[pa.Table]:
         if self.source.dialect == "parquet":
-            yield from self._groups(connection, split)
+            for rows, file, first in _together(self._rows(splits)):
+                connection.register("chunk_rows", rows)
+                yield _placed(self._texts(connection, "chunk_rows"), file, first)
+                connection.unregister("chunk_rows")
             return
-        for chunk in chunks_of(split):
+        for chunk in chunks_of(self.source, splits):
             table, _ = self.lines_of(connection, chunk)
-            yield _placed(table, chunk.file, chunk.first)
+            # Rows that follow those of a file may be the next one's: only their order counts.
+            yield _placed(table, chunk.pieces[0].file, chunk.pieces[0].first)
 
     def lines_of(
         self, connection: duckdb.DuckDBPyConnection, chunk: Chunk
     ) -> tuple[pa.Table, pa.Table]:
         """Return the rows of a chunk, and the lines that are none."""
-        with memory_file(connection, chunk.header + chunk.lines) as path:
+        with memory_file(connection, b"".join([chunk.header, *chunk.lines])) as path:
             reader = reader_of(self.source, "chunk_errors", path)
             connection.execute(f"create or replace temp view chunk_rows as select * from {reader}")
             table = self._texts(connection, "chunk_rows")
@@ -67,23 +76,39 @@ class ReadParts:
                 connection.execute(f"drop table if exists {name}")
         return table, broken
 
-    def _groups(self, connection: duckdb.DuckDBPyConnection, split: Split) -> Iterator[pa.Table]:
+    def _rows(self, splits: list[Split]) -> Iterator[tuple[pa.RecordBatch, int, int]]:
         names = list(self.source.columns)
         listed = [[c] if isinstance(c, str) else c or [] for c in self.columns.values()]
         wanted = list(dict.fromkeys(name for some in listed for name in some)) or names[:1]
-        with pq.ParquetFile(split.path) as file:
-            first = split.first
-            for batch in file.iter_batches(row_groups=[split.start], columns=wanted):
-                connection.register("chunk_rows", near_batch(batch))
-                yield _placed(self._texts(connection, "chunk_rows"), split.file, first)
-                connection.unregister("chunk_rows")
-                first += batch.num_rows
+        for split in splits:
+            with parquet_of(self.source.files[split.file]) as file:
+                first = split.first
+                for batch in file.iter_batches(row_groups=[split.start], columns=wanted):
+                    yield near_batch(batch), split.file, first
+                    first += batch.num_rows
 
     def _texts(self, connection: duckdb.DuckDBPyConnection, name: str) -> pa.Table:
         selected = ", ".join(
             f"{text_of(self.source, column)} as {wanted}" for wanted, column in self.columns.items()
         )
         return fetched(connection, f"select {selected} from {name}")
+
+
+def _together(
+    found: Iterable[tuple[pa.RecordBatch, int, int]],
+) -> Iterator[tuple[pa.Table, int, int]]:
+    """Put rows that follow each other together, with the place of the first one."""
+    held, n_rows, place = list[pa.RecordBatch](), 0, (0, 0)
+    for batch, *where in found:
+        if held and (n_rows >= _ROWS_AT_ONCE or batch.schema != held[0].schema):
+            yield pa.Table.from_batches(held), *place
+            held, n_rows = [], 0
+        if not held:
+            place = (where[0], where[1])
+        held.append(batch)
+        n_rows += batch.num_rows
+    if held:
+        yield pa.Table.from_batches(held), *place
 
 
 @dataclass(frozen=True)
@@ -95,10 +120,9 @@ class FindBroken:
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Read the parts that each row of the batches names."""
         with silent_worker("reading"), cursor() as connection:
-            for split in _splits_in(batches):
-                for chunk in chunks_of(split):
-                    _, broken = self.reader.lines_of(connection, chunk)
-                    yield from _located(broken, chunk).to_batches()
+            for chunk in chunks_of(self.reader.source, _splits_in(batches)):
+                _, broken = self.reader.lines_of(connection, chunk)
+                yield from _located(broken, chunk).to_batches()
 
 
 @dataclass(frozen=True)
@@ -111,14 +135,14 @@ class ScanParts:
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Scan the parts that each row of the batches names."""
         with silent_worker("counting lines"):
-            rows = [asdict(found) for found in scans_of(_splits_in(batches), self.source)]
+            rows = [asdict(scan_split(self.source, split)) for split in _splits_in(batches)]
             yield from pa.Table.from_pylist(rows, self.schema).to_batches()
 
 
-def _splits_in(batches: Batches) -> Iterator[Split]:
-    for batch in batches:
-        for row in batch.to_pylist():
-            yield Split(**row)
+def _splits_in(batches: Batches) -> list[Split]:
+    """Return the parts that a task reads, in their order."""
+    rows = [row for batch in batches for row in batch.drop_columns(["task"]).to_pylist()]
+    return sorted((Split(**row) for row in rows), key=lambda split: split.number)
 
 
 @contextmanager
@@ -143,9 +167,12 @@ def _placed(table: pa.Table, file: int, first: int) -> pa.Table:
 
 
 def _located(found: pa.Table, chunk: Chunk) -> pa.Table:
-    """Say in which line of the whole file each error is; the header is line 1 of a chunk."""
-    rows = [
-        {**row, "file_id": chunk.file, "line": row["line"] - 2 + chunk.first}
-        for row in found.to_pylist()
-    ]
+    """Say in which line of its file each error is; the header is line 1 of a chunk."""
+    starts = list(accumulate((piece.n_lines for piece in chunk.pieces[:-1]), initial=2))
+    rows = []
+    for row in found.to_pylist():
+        place = bisect_right(starts, row["line"]) - 1
+        piece = chunk.pieces[place]
+        line = row["line"] - starts[place] + piece.first
+        rows.append({**row, "file_id": piece.file, "line": line})
     return pa.Table.from_pylist(rows, ERRORS)

@@ -47,6 +47,13 @@ _STATIC_SETTINGS = {
     "spark.log.level": "FATAL",  # its messages may quote rows
     # What is written between steps and sent between machines is people's searches.
     "spark.io.encryption.enabled": "true",
+    # From our environment Spark takes credentials into settings that it sends to all workers.
+    **{f"spark.hadoop.fs.s3a.{name}": "" for name in ("access.key", "secret.key", "session.token")},
+    **{
+        f"spark.hadoop.fs.{scheme}.{name}": ""
+        for scheme in ("s3", "s3n")
+        for name in ("awsAccessKeyId", "awsSecretAccessKey")
+    },
 }
 
 

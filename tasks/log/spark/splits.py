@@ -2,21 +2,23 @@
 
 A text file is cut at line ends, which is safe because a line belongs to one person: whatever could
 make a reader see other rows than there are lines is refused (tasks/log/raw/lines.py), in every part
-as in a whole file. A Parquet file is cut into its row groups.
+as in a whole file. A Parquet file is cut into its row groups. Parts that are small share a task, in
+which their lines or rows are read at once.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from itertools import accumulate, groupby
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, chain, groupby
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tasks.log.raw.files import Source
 from tasks.log.raw.lines import ODD_END, OddLine, Scan, has_quotes, n_records_in
+from tasks.log.raw.opening import LogFile, bytes_of, each, is_zipped, opened, parquet_of, size_of
 
 SPLIT_BYTES = 64 << 20
+# How many bytes are read in the time that it takes to open a file.
+_OPENING_BYTES = 1 << 20
 _BLOCK_BYTES = 1 << 20
 # What DuckDB is given at once; it holds whole lines.
 _CHUNK_BYTES = 16 << 20
@@ -30,59 +32,74 @@ class Split:
 
     number: int
     file: int
-    path: str
     start: int
     end: int
+    n_bytes: int
     first: int = 0  # which row or line of the file its first one is
 
-    SCHEMA = "number bigint, file bigint, path string, start bigint, end bigint, first bigint"
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether it is a compressed file, which nobody can begin to read in the middle."""
-        return self.path.lower().endswith(".gz")
+    SCHEMA = (
+        "number bigint, file bigint, start bigint, end bigint, n_bytes bigint, first bigint, "
+        "task bigint"
+    )
 
 
 def splits_of(source: Source) -> list[Split]:
     """Cut files into parts, in their order."""
-    found: list[Split] = []
-    for number, path in enumerate(source.files):
-        if source.dialect == "parquet":
-            with pq.ParquetFile(path) as file:
-                sizes = [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)]
-            firsts = accumulate(sizes, initial=0)
-            parts = [(n, n + 1, first) for n, first in zip(range(len(sizes)), firsts, strict=False)]
-        else:
-            size = path.stat().st_size
-            step = size if path.name.lower().endswith(".gz") else SPLIT_BYTES
-            parts = [(start, min(start + step, size), 0) for start in range(0, size, step)]
-        found += [Split(len(found) + n, number, str(path), *part) for n, part in enumerate(parts)]
-    return found
+    cut: Callable[[LogFile], list[tuple[int, ...]]] = (
+        _row_groups if source.dialect == "parquet" else _ranges
+    )
+    parts = each(cut, source.files)
+    found = [(file, *part) for file, of_file in enumerate(parts) for part in of_file]
+    return [Split(number, *part) for number, part in enumerate(found)]
 
 
-def blocks_of(split: Split) -> Iterator[bytes]:
+def _row_groups(file: LogFile) -> list[tuple[int, ...]]:
+    with parquet_of(file) as found:
+        groups = [found.metadata.row_group(number) for number in range(found.num_row_groups)]
+        sizes = [(group.num_rows, group.total_byte_size) for group in groups]
+    firsts = accumulate((n_rows for n_rows, _ in sizes), initial=0)
+    pairs = zip(sizes, firsts, strict=False)
+    return [(n, n + 1, n_bytes, first) for n, ((_, n_bytes), first) in enumerate(pairs)]
+
+
+def _ranges(file: LogFile) -> list[tuple[int, ...]]:
+    size = size_of(file)
+    # Nobody can begin to read a compressed file in its middle.
+    step = size if is_zipped(file) else SPLIT_BYTES
+    ranges = ((start, min(start + step, size)) for start in range(0, size, step))
+    return [(start, end, end - start) for start, end in ranges]
+
+
+def tasks_of(splits: Iterable[Split]) -> list[int]:
+    """Return the number of the task that reads each part; small ones that follow share one."""
+    tasks, task, held = list[int](), 0, 0
+    for split in splits:
+        needed = split.n_bytes + _OPENING_BYTES
+        if held and held + needed > SPLIT_BYTES + _OPENING_BYTES:
+            task, held = task + 1, 0
+        tasks.append(task)
+        held += needed
+    return tasks
+
+
+def blocks_of(file: LogFile, split: Split) -> Iterator[bytes]:
     """Read the lines that begin in a part of a file, in blocks that end with a line."""
-    if split.is_whole:
-        yield from _whole_lines(_unpacked(split.path))
+    if is_zipped(file):
+        with bytes_of(file) as unpacked:
+            yield from _whole_lines(iter(lambda: unpacked.read(_BLOCK_BYTES), b""))
         return
-    with open(split.path, "rb") as file:
+    with opened(file) as plain:
         position = split.start
         if position:  # the line that began before is the part's before
-            file.seek(position - 1)
-            position += len(file.readline()) - 1
+            plain.seek(position - 1)
+            position += len(plain.readline()) - 1
         while position < split.end:
-            block = file.read(min(_BLOCK_BYTES, split.end - position))
+            block = plain.read(min(_BLOCK_BYTES, split.end - position))
             if not block:
                 return
             if not block.endswith(b"\n"):
-                block += file.readline()
+                block += plain.readline()
             position += len(block)
-            yield block
-
-
-def _unpacked(path: str) -> Iterator[bytes]:
-    with pa.input_stream(path, compression="gzip") as file:
-        while block := file.read(_BLOCK_BYTES):
             yield block
 
 
@@ -100,36 +117,65 @@ def _whole_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
-    """Lines of a part that DuckDB reads at once, without the file's header."""
+class Piece:
+    """Lines of one file that follow each other."""
 
     file: int
     first: int  # which line of the file its first one is, counted from 1
+    n_lines: int
+
+
+@dataclass(slots=True)
+class Chunk:
+    """Lines that DuckDB reads at once, of one file or of several with the same header."""
+
     header: bytes
-    lines: bytes
+    lines: list[bytes] = field(default_factory=list)
+    pieces: list[Piece] = field(default_factory=list)
+    n_bytes: int = 0
+
+    def add(self, file: int, first: int, block: bytes) -> int:
+        """Add whole lines, and return how many they are."""
+        if not block.endswith(b"\n"):  # the file's last line
+            block += b"\r\n" if self.header.endswith(b"\r\n") else b"\n"
+        n_lines = block.count(b"\n")
+        self.lines.append(block)
+        self.pieces.append(Piece(file, first, n_lines))
+        self.n_bytes += len(block)
+        return n_lines
 
 
-def chunks_of(split: Split) -> Iterator[Chunk]:
-    """Read a part in chunks of lines; each gets its file's header, which names nobody."""
-    header, first = header_line(split.path), split.first
-    held: list[bytes] = []
-    is_start = split.start == 0
-    for block in blocks_of(split):
-        if is_start:
-            block, first, is_start = block[len(header) :], first + 1, False
-        held.append(block)
-        if sum(map(len, held)) >= _CHUNK_BYTES:
-            yield Chunk(split.file, first, header, b"".join(held))
-            first += sum(block.count(b"\n") for block in held)
-            held = []
-    if any(held):
-        yield Chunk(split.file, first, header, b"".join(held))
+def chunks_of(source: Source, splits: Iterable[Split]) -> Iterator[Chunk]:
+    """Read parts, in their order, in chunks of lines without headers, which name nobody."""
+    chunk = Chunk(b"")
+    for split in splits:
+        file, first = source.files[split.file], split.first
+        blocks = blocks_of(file, split)
+        if split.start == 0:
+            block = next(blocks, b"")
+            header = _first_line(block)
+            blocks, first = chain([block[len(header) :]], blocks), first + 1
+        else:
+            header = header_line(file)
+        if header != chunk.header:
+            if chunk.lines:
+                yield chunk
+            chunk = Chunk(header)
+        for block in filter(None, blocks):
+            first += chunk.add(split.file, first, block)
+            if chunk.n_bytes >= _CHUNK_BYTES:
+                yield chunk
+                chunk = Chunk(header)
+    if chunk.lines:
+        yield chunk
 
 
-def header_line(path: str) -> bytes:
+def header_line(file: LogFile) -> bytes:
     """Return the first line of a text file, with its end."""
-    split = Split(0, 0, path, 0, 1)
-    first = next(blocks_of(split), b"")
+    return _first_line(next(blocks_of(file, Split(0, 0, 0, 1, 1)), b""))
+
+
+def _first_line(first: bytes) -> bytes:
     return first[: first.find(b"\n") + 1] or first + b"\n"
 
 
@@ -153,11 +199,11 @@ SCANNED = pa.schema(
 )  # fmt: skip
 
 
-def scan_split(split: Split, *, quotes: bool) -> Scanned:
+def scan_split(source: Source, split: Split) -> Scanned:
     """Look at the lines of a part as at those of a whole file."""
-    scan = Scan(has_quotes=quotes)
+    scan = Scan(has_quotes=has_quotes(source))
     try:
-        for block in blocks_of(split):
+        for block in blocks_of(source.files[split.file], split):
             scan.add(block)
         scan.finish()
     except OddLine as odd:
@@ -189,15 +235,10 @@ def put_together(
     return n_records, placed
 
 
-def _require_alike(path: Path, n_before: int, scan: Scanned, ends_in_crlf: bool | None) -> None:
+def _require_alike(path: LogFile, n_before: int, scan: Scanned, ends_in_crlf: bool | None) -> None:
     """Refuse a part with an odd line, or whose lines end otherwise than those before."""
     is_other = None not in (ends_in_crlf, scan.ends_in_crlf) and ends_in_crlf != scan.ends_in_crlf
     if is_other:
         raise OddLine(n_before + 1, ODD_END).refusal(path)
     if scan.odd_line is not None and scan.problem is not None:
         raise OddLine(n_before + scan.odd_line, scan.problem).refusal(path)
-
-
-def scans_of(splits: Iterable[Split], source: Source) -> Iterator[Scanned]:
-    """Scan parts one after the other, as a worker does."""
-    return (scan_split(split, quotes=has_quotes(source)) for split in splits)

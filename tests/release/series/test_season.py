@@ -30,6 +30,7 @@ from tasks.products.head_list.run import identify
 from tasks.products.head_list.series.season import place
 from tasks.products.head_list.series.season.place import season_of
 from tasks.products.head_list.series.season.state import _DAYS, forget_ended
+from tasks.products.head_list.series.unseen import UNSEEN
 from tasks.publish.publish import published_folder, withdraw
 from tasks.publish.shelf import list_rows, read_rows
 from tasks.release.refusals import BadInput, BudgetRefused
@@ -118,6 +119,25 @@ def test_weeks_add_up_to_the_last_unit(home, root):
     reserved = [e.payload for e in ledger.entries() if e.kind is Kind.RESERVED]
     assert [r.groups[JOINING].members for r in reserved] == [100, 20, 0]
     assert [r.groups[HEADLIST].members for r in reserved] == [100, 120, 119]
+
+
+def test_who_does_not_search_this_week_changes_nothing_of_what_the_others_search(
+    home, root, monkeypatch
+):
+    """Half of everybody is absent. Without noise, so what they would take from each is plain."""
+    monkeypatch.setattr(DiscreteGaussian, "draw", lambda _, exact: exact)
+    run_week(home, root, 1, usual())
+    present = {person: own for n, (person, own) in enumerate(usual().items()) if n % 4 < 2}
+    run = run_week(home, root, 2, present)
+    assert run.reservation.groups[HEADLIST].members == len(MANY), "who joined stays"
+    measured = load_measurement(run, HEADLIST).to_pylist()
+    absent = [row["noisy_share"] for row in measured if row["url"] == UNSEEN]
+    assert absent == [len(MANY) // 2 * season_of(run.place).share_units]
+    trends = {row["query"]: row for row in list_rows(published_folder(run), "trends")}
+    assert trends.keys() == {"maps", "news"}
+    assert all(row["ci_low"] > 0.35 for row in trends.values())
+    assert changed(run) == {}
+    verify_publication(home, published_folder(run), key_of(home))
 
 
 def test_a_rerun_of_a_week_replays(two_weeks, root):

@@ -17,6 +17,8 @@ from hybriddp.arrays import BoolArray
 from hybriddp.series.finding import Carried, WeekFinding
 from hybriddp.series.season import Season
 from tasks.gates.blocklist import require_blocklist
+from tasks.log.cohorts import read_participants
+from tasks.log.warehouse import open_warehouse
 from tasks.measured.drawing import draw_together
 from tasks.products.head_list import HEADLIST, JOINING
 from tasks.products.head_list.estimation.listing import Cell, Listing
@@ -32,6 +34,7 @@ from tasks.products.head_list.series.reading import known_before
 from tasks.products.head_list.series.request import events_of
 from tasks.products.head_list.series.season.place import Week, season_of, season_weeks
 from tasks.products.head_list.series.season.state import State, StateStore
+from tasks.products.head_list.series.unseen import with_unseen
 from tasks.release.refusals import BudgetRefused
 
 _TEXTS = ("query", "url")
@@ -45,6 +48,7 @@ class Counted:
     known: list[Pair]
     prior: Mapping[Pair, Said]  # of some of them; it was published before the season
     state: State
+    n_unseen: int | None = None  # of S, whom the log does not name; None: nobody asks
 
 
 def draw_week(run: HeadListRun) -> pa.Table:
@@ -59,7 +63,8 @@ def draw_week(run: HeadListRun) -> pa.Table:
         drawn = _drawn(run)
         numbers = season.most_records, season.weight_units, season.share_units
         known, prior = known_before(run, drawn)
-        return Counted(sum_records(run, *numbers), known, prior, _carried(run, season, drawn))
+        sums, carried = sum_records(run, *numbers), _carried(run, season, drawn)
+        return Counted(sums, known, prior, carried, _count_unseen(run))
 
     def draw(counted: Counted) -> dict[str, pa.Table]:
         tables, state = draw_from(season, run.place.week, counted)
@@ -142,8 +147,28 @@ def _measure(
     """Measure shares on everything that is known now; say this week's weights of what was known."""
     weight_of: dict[Cell, int] = dict(zip(counted.known, noisy_weights, strict=True))
     listing = Listing.of([*counted.known, *new])
-    shares = finding.measuring.draw(shares_on(listing, counted.sums))
-    return with_prior(measured_table(listing, weight_of, shares), counted.prior)
+    exact = shares_on(listing, counted.sums)
+    if counted.n_unseen is None:
+        table = measured_table(listing, weight_of, finding.measuring.draw(exact))
+    else:
+        absent = finding.season.share_units * counted.n_unseen
+        *shares, noisy = finding.measuring.draw(np.append(exact, absent)).tolist()
+        table = with_unseen(measured_table(listing, weight_of, np.array(shares)), noisy)
+    return with_prior(table, counted.prior)
+
+
+def _count_unseen(run: HeadListRun) -> int | None:
+    """Count who joined and is not in this week's log, if clients are only those who are. Private.
+
+    What clients report is then of people who searched, and so must be what it is compared with.
+    Devices, and whoever is on a roster, are asked whether or not they searched.
+    """
+    if run.request.roster is not None or run.request.clients == "reports":
+        return None
+    with open_warehouse(run) as engine:
+        read_participants(engine, run)
+        engine.step("head_list/series/unseen_people")
+        return int(engine.fetch("unseen_people")["n_unseen"][0].as_py())
 
 
 def require_carried(run: HeadListRun) -> None:

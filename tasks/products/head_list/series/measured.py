@@ -18,6 +18,7 @@ from hybriddp.series.season import Season
 from tasks.products.head_list import CLIENTS, HEADLIST, JOINING
 from tasks.products.head_list.estimation.listing import Listing, shares_of
 from tasks.products.head_list.measuring.left_out_file import named_records
+from tasks.products.head_list.series.unseen import without_unseen
 
 Pair = tuple[str, str]
 # What the last list before the season said of a record: its probability, the variance of that, and
@@ -165,7 +166,8 @@ class _Texts:
 
 
 def _week(season: Season, texts: _Texts, week: WeekTables) -> WeekMeasured:
-    table, found = week.tables[HEADLIST], week.tables[JOINING]
+    found, units = week.tables[JOINING], season.share_units
+    table, n_people = without_unseen(week.tables[HEADLIST], week.n_people, units)
     known = texts.listing(texts.head_list(_pairs(table)))
     records = list(zip(known.record_queries, known.record_urls, strict=True))
     new = _rows_of(found, [f"noisy_sum_{track}" for track in range(len(season.tracks))])
@@ -184,7 +186,7 @@ def _week(season: Season, texts: _Texts, week: WeekTables) -> WeekMeasured:
         listed, reports = _reported(texts, week.tables[CLIENTS])
     return WeekMeasured(
         week.week,
-        week.n_people,
+        n_people,
         known.head_list,
         is_new,
         sums.reshape(len(records), len(season.tracks)),
