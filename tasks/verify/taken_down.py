@@ -6,6 +6,7 @@ from typing import Any
 
 from tasks.ledger.ledger import Ledger
 from tasks.publish.notices import NOTICE, SIGNATURE, is_taken_down, why
+from tasks.publish.pointer import POINTER, folder_of
 from tasks.publish.standing import Standing, folder_name
 from tasks.store.home import Home
 from tasks.store.reading import Unreadable, parse_json, read_file
@@ -51,6 +52,19 @@ def _is_about(notice: Mapping[str, Any], folder: Path, manifest: Mapping[str, An
     names = ("product", "locale", "epoch", "release_id", "attempt", "sequence")
     named = ("release_id",) if notice["schema_version"] == FIRST_NOTICE else names
     return all(notice.get(name) == manifest.get(name) for name in named)
+
+
+def require_newest(home: Home, manifest: Manifest) -> None:
+    """See that the release that readers are led to is the one that the ledger says is newest."""
+    standing = Standing.of(home, manifest.product, manifest.locale)
+    newest = standing.newest()
+    if newest is not None and folder_name(newest) != folder_of(manifest):
+        raise VerificationFailed(
+            f"{POINTER} leads to {folder_of(manifest)}, of {manifest.epoch}, and the ledger says "
+            f"that {folder_name(newest)}, of {standing.epoch_of(newest)}, is the newest: somebody "
+            "put an older one in its place, or a run died while it published. Run release "
+            f"{newest.release_id} again, which mends the shelf for free."
+        )
 
 
 def ask_the_ledger(home: Home, manifest: Manifest, data: bytes) -> InLedger | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from hybriddp.errors import HybridDPError
-from tasks.publish.pointer import check_pointer, follow, require_own_place
+from tasks.publish.pointer import Pointer, check_pointer, follow, require_own_place
 from tasks.store.home import Home
 from tasks.store.reading import (
     Unreadable,
@@ -19,7 +19,7 @@ from tasks.verify.found import Found, Source
 from tasks.verify.manifest import SIGNATURE_BYTES, Manifest, signed_bytes
 from tasks.verify.reading import Misfit, read_manifest
 from tasks.verify.signatures import is_signed
-from tasks.verify.taken_down import ask_the_ledger, check_notice
+from tasks.verify.taken_down import ask_the_ledger, check_notice, require_newest
 
 # What our own code raises on numbers and texts that no release has.
 _NONSENSE = (
@@ -80,8 +80,17 @@ def verify_publication(home: Home, folder: Path, public_key: bytes) -> list[Chec
     manifest, checks = verify_release(folder, public_key, measurements=own.source)
     newest, pointer = follow(folder.parent)
     if pointer is not None and newest == folder:
-        check_pointer(pointer, manifest)
+        check_shelf(pointer, manifest, home)
     return [*checks[:1], *own.checks, *checks[1:]]
+
+
+def check_shelf(pointer: Pointer, manifest: Manifest, home: Home | None) -> Check:
+    """See that a shelf leads where it says; beside a ledger, also that this is the newest."""
+    said = check_pointer(pointer, manifest)
+    if home is not None and home.ledger.exists():
+        require_newest(home, manifest)
+        said += ", and leads to what the ledger says is newest"
+    return Check("shelf", said)
 
 
 def known_release(home: Home, folder: Path, public_key: bytes) -> Found:
