@@ -118,7 +118,7 @@ class Own:
 
 def ask_own_ledger(home: Home, folder: Path, public_key: bytes) -> Own:
     """Compare a release with the ledger of its home; raise VerificationFailed."""
-    manifest, data = _signed_manifest(folder, public_key)
+    manifest, data = _signed_manifest(folder, public_key, home)
     require_own_place(home.public, folder, manifest)
     known = ask_the_ledger(home, manifest, data)
     found = Found(folder, manifest)
@@ -146,11 +146,13 @@ def _fail(message: str) -> VerificationFailed:
     return VerificationFailed(message)
 
 
-def _signed_manifest(folder: Path, public_key: bytes) -> tuple[Manifest, bytes]:
+def _signed_manifest(
+    folder: Path, public_key: bytes, home: Home | None = None
+) -> tuple[Manifest, bytes]:
     """Return what was signed, as its model and as it is spelt."""
     if not folder.is_dir():
         raise _fail(f"{folder} is not the folder of a release.")
-    check_notice(folder, public_key, lambda: _signed_data(folder, public_key))
+    check_notice(folder, public_key, lambda: _signed_data(folder, public_key), home)
     try:
         data = _signed_data(folder, public_key)
         return read_manifest(data), data
