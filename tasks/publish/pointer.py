@@ -29,10 +29,20 @@ def follow(folder: Path) -> tuple[Path, Pointer | None]:
         raise BadInput(f"{folder / POINTER} names no release of this folder.")
     release = folder / str(name)
     if release.is_symlink():
-        raise BadInput(
-            f"{release} is a link, which may lead to anything; name the folder that you mean."
-        )
+        raise BadInput(_is_a_link(release))
     return release, pointer
+
+
+def _is_a_link(place: Path) -> str:
+    return f"{place} is a link, which may lead to anything; name the folder that you mean."
+
+
+def require_no_link(public: Path, folder: Path) -> None:
+    """See that no link stands in a release's place on a shelf; one that is elsewhere was typed."""
+    place = folder.absolute()
+    is_there = len(place.parents) > 2 and place.parents[2].resolve() == public.resolve()
+    if is_there and place.is_symlink():
+        raise VerificationFailed(_is_a_link(folder))
 
 
 def check_pointer(pointer: Pointer, manifest: Manifest) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from hybriddp.errors import HybridDPError
-from tasks.publish.pointer import Pointer, check_pointer, follow, require_own_place
+from tasks.publish.pointer import Pointer, check_pointer, follow, require_no_link, require_own_place
 from tasks.store.home import Home
 from tasks.store.reading import (
     Unreadable,
@@ -118,6 +118,7 @@ class Own:
 
 def ask_own_ledger(home: Home, folder: Path, public_key: bytes) -> Own:
     """Compare a release with the ledger of its home; raise VerificationFailed."""
+    require_no_link(home.public, folder)
     manifest, data = _signed_manifest(folder, public_key, home)
     require_own_place(home.public, folder, manifest)
     known = ask_the_ledger(home, manifest, data)

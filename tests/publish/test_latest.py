@@ -81,6 +81,17 @@ def test_beside_the_ledger_readers_are_led_to_its_newest_list_or_verify_says_so(
     assert words.endswith("leads to what the ledger says is newest")
 
 
+def test_a_link_in_a_releases_place_is_followed_by_nobody(two_weeks, root):
+    """Not even to the very files: whoever owns those may change them while they are read."""
+    folder = shelf_of(two_weeks) / latest(two_weeks)["release"]
+    folder.rename(root / "elsewhere")
+    folder.symlink_to(root / "elsewhere")
+    with pytest.raises(VerificationFailed, match="is a link"):
+        verify_publication(two_weeks, folder, key_of(two_weeks))
+    (root / "typed").symlink_to(root / "elsewhere")
+    verify_publication(two_weeks, root / "typed", key_of(two_weeks))
+
+
 def test_after_a_withdrawal_readers_are_moved_on_under_a_new_sequence(two_weeks, small_log):
     """Whoever has kept sequence 2 accepts the older list, which is published again."""
     run = run_of(two_weeks, small_log, EARLIER)
