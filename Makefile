@@ -13,7 +13,7 @@ export GX_ANALYTICS_ENABLED := false
 # A test starts a hundred processes: without bytecode each of them compiles the whole program again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup release test test-spark check serve bench campaign golden clean
+.PHONY: setup release test test-spark campaign-spark check serve bench campaign golden clean
 .DEFAULT_GOAL := test
 
 setup: $(STAMP)
@@ -61,7 +61,12 @@ $(SPARK_STAMP): $(STAMP) requirements-spark.txt requirements-spark-tests.txt
 	@touch $@
 
 test-spark: $(SPARK_STAMP)
-	PYTHONPATH=$(CURDIR) $(SPARK_VENV)/bin/python -m pytest -q -n 0 tests/spark
+	PYTHONPATH=$(CURDIR) $(SPARK_VENV)/bin/python -m pytest -q -n 0 -m 'not long' tests/spark
+
+# Workers, drivers and whole clusters killed in the middle of every step, not of some; it says which.
+campaign-spark: $(SPARK_STAMP)
+	HYPOTHESIS_PROFILE=campaign PYTHONPATH=$(CURDIR) $(SPARK_VENV)/bin/python -m pytest -q -n 0 -s \
+	    tests/spark/test_cluster.py
 
 # What to run before a commit: about a minute.
 check: $(STAMP)

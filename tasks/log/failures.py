@@ -18,6 +18,10 @@ class OutOfSpace(EngineFailed):
     """A step needs more memory, disk or open files than there are; the data is not to blame."""
 
 
+class EngineLost(EngineFailed):
+    """The machines that a step ran on are gone; neither the data nor its reader is to blame."""
+
+
 @contextmanager
 def silent(step: str) -> Iterator[None]:
     """Turn an engine's error into one that quotes nothing."""

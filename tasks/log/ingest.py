@@ -12,7 +12,7 @@ import pyarrow as pa
 from tasks.gates.judgements import judged_reading, record_judgement
 from tasks.gates.quality import GateRefused, Verdict, judge
 from tasks.log.engine import Engine
-from tasks.log.failures import EngineFailed, OutOfSpace
+from tasks.log.failures import EngineFailed, EngineLost, OutOfSpace
 from tasks.log.folded_ids import with_folded_ids
 from tasks.log.ids import MAX_ID_BYTES, id_form_of, in_sql
 from tasks.log.raw.addresses import Place
@@ -166,7 +166,7 @@ def _reading(path: Place | LogFile, source: Source) -> Iterator[None]:
     """Blame the files if they cannot be read to their end."""
     try:
         yield
-    except OutOfSpace:
+    except (OutOfSpace, EngineLost):
         raise
     except EngineFailed:
         if source.is_stored:

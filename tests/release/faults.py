@@ -33,6 +33,7 @@ from hybriddp.zealous.mechanism import ZealousMechanism
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.rules import Entry, Kind
 from tasks.log.engine import DuckDBEngine
+from tasks.log.warehouse import DUCKDB
 from tasks.measured.drawing import draw_once
 from tasks.products.head_list import CLIENTS, HEADLIST, HISTOGRAM, JOINING
 from tasks.products.head_list.measuring import cohorts
@@ -150,7 +151,7 @@ class Fuse:
 
         setattr(owner, name, wrapped)
 
-    def lay(self) -> None:
+    def lay(self, engine: str = DUCKDB) -> None:
         """Put points at every row of the ledger, name of a file, table and removal."""
         # A row: before its transaction, between its insert and its commit, and right after.
         self.before(Ledger, "append", lambda _, kind, *__, draw="", **___: _step(kind, draw))
@@ -165,8 +166,9 @@ class Fuse:
         # What a season carries on is removed, and at its end the key is overwritten first.
         self.before(StateStore, "keep_only", lambda _, week: f"keeping only week {week}")
         self.after(StateStore, "_forget_key", lambda _: "overwriting the key")
-        # The first batch is empty: it only makes the table.
-        self.after(cohorts, "normalise_records", lambda _: "a batch of table records")
+        if engine == DUCKDB:  # Spark's workers are no process of ours
+            # The first batch is empty: it only makes the table.
+            self.after(cohorts, "normalise_records", lambda _: "a batch of table records")
 
 
 def _step(kind: Kind, draw: str) -> str:
@@ -216,7 +218,7 @@ def run_until(
     """Run a release in this process, which dies at a point; the draws go into root/draws."""
     waive_gates()
     home = new_home(root / "home")
-    Fuse(burns_at, record).lay()
+    Fuse(burns_at, record).lay(request.engine)
     run = _found(request, home)
     watch_draws(run, root / "draws")
     run_release(run)
@@ -268,18 +270,23 @@ def points_of(root: Path, request: LogRequest) -> list[str]:
 
 
 def kill_and_go_on(
-    root: Path, request: LogRequest, point: int, *, is_burnt: bool
+    root: Path,
+    request: LogRequest,
+    point: Point,
+    *,
+    is_burnt: bool,
+    run: Callable[..., int] = run_child,
 ) -> tuple[list[Entry], Path]:
     """Kill a release at a point and run it to its end; return the ledger's rows at its death.
 
     What was written stays, only burnt draws are paid for again, nothing is drawn twice, and what
     is published, the folder that is returned, too, is what its measurements give.
     """
-    root.mkdir()
-    assert run_child(run_until, root, request, point) == -signal.SIGKILL
+    root.mkdir(exist_ok=True)
+    assert run(run_until, root, request, point) == -signal.SIGKILL
     home = new_home(root / "home")
     before = Ledger(home.ledger).entries()
-    run_child(run_to_the_end, root, request)
+    run(run_to_the_end, root, request)
     [outcome] = read_lines(root / "outcome")
     assert "failed" not in outcome, outcome.get("failed")
     assert (outcome["refused"] is not None) == is_burnt

@@ -58,7 +58,8 @@ def spark(tmp_path_factory, events):
 @pytest.fixture
 def engine(spark, tmp_path):
     from tasks.log.spark.engine import SparkEngine
+    from tasks.log.spark.session import new_session
 
     folder = tmp_path / "results"
     folder.mkdir()
-    return SparkEngine(folder, spark.newSession())
+    return SparkEngine(folder, new_session())

@@ -22,8 +22,8 @@ from tasks.log.spark.frames import PLACE, mapped, raw_schema, silent, with_place
 from tasks.log.spark.kernels import ROW, Columns, MapRows, RowsInDuckDB, schema_of
 from tasks.log.spark.portable import portable, whole_numbers_in
 from tasks.log.spark.reading import ERRORS, FindBroken, ReadParts, ScanParts
-from tasks.log.spark.results import Results
-from tasks.log.spark.session import session
+from tasks.log.spark.results import Results, alone_in
+from tasks.log.spark.session import lent_session
 from tasks.log.spark.splits import SCANNED, Scanned, Split, put_together, splits_of, tasks_of
 from tasks.store.modes import CLOSED_FOLDER
 from tasks.store.working_copies import hold
@@ -39,7 +39,7 @@ class SparkEngine:
 
     def __init__(self, folder: Path, spark: "SparkSession") -> None:
         self._results = Results(folder)
-        self._spark = spark
+        self._spark, self._silent = spark, partial(silent, spark)
         self._shown: set[str] = set()  # views of this session
         self._put: dict[str, pa.Table] = {}  # small tables that steps on workers may need
         self._schemas: dict[str, pa.Schema] = {}
@@ -49,13 +49,13 @@ class SparkEngine:
 
     def count_records(self, source: Source) -> int:
         """Return how many lines of text files are people's; refuse lines that make others."""
-        with silent("counting lines"):
+        with self._silent("counting lines"):
             n_records, _ = self._scanned(source)
             return n_records
 
     def read(self, name: str, source: Source, columns: Columns) -> None:
         """Make files visible to SQL: for each name a column of theirs as text, a list, or nulls."""
-        with silent(name):
+        with self._silent(name):
             splits = splits_of(source) if source.dialect == "parquet" else self._scanned(source)[1]
             reader = ReadParts(source, columns, raw_schema(columns))
             self._show(name, self._on_parts(splits, reader, reader.schema), reader.schema)
@@ -66,9 +66,8 @@ class SparkEngine:
     def read_sealed(self, name: str, files: Sequence[Path]) -> None:
         """Make Parquet files visible to SQL as they are, with the stem of each name as `file`."""
         # They lie in a part of the private zone where no worker looks.
-        with silent(name):
-            self._results.begin(name)
-            place = Path(self._results.place(name))
+        with self._silent(name):
+            place = self._results.begin(name)
             place.mkdir(mode=CLOSED_FOLDER)
             for path in files:
                 table = pq.read_table(path)
@@ -78,7 +77,7 @@ class SparkEngine:
 
     def put(self, name: str, table: pa.Table) -> None:
         """Make an Arrow table visible to SQL, without storing it."""
-        with silent(name):
+        with self._silent(name):
             self._put[name] = table
             self._show(name, self._spark.createDataFrame(table), table.schema)
 
@@ -86,7 +85,7 @@ class SparkEngine:
 
     def step(self, file: str, *, into: str | None = None, **params: Any) -> None:
         """Run a file below `sql/` and keep its result, by default under the file's own name."""
-        with silent(file):
+        with self._silent(file):
             step = portable(file, whole_numbers_in(params))
             for name in step.tables:
                 self._require_shown(name)
@@ -101,7 +100,7 @@ class SparkEngine:
         **params: Any,
     ) -> None:  # fmt: skip
         """Run a file below `sql/` that looks at each row of `of` alone, and keep its result."""
-        with silent(file):
+        with self._silent(file):
             given = self._frame(of).drop(PLACE)
             tables = {name: self._put[name] for name in beside}
             kernel = self._kernel(file, of, params, beside=tables, keeps_place=ROW in given.columns)
@@ -109,14 +108,14 @@ class SparkEngine:
 
     def each_group(self, file: str, of: str, by: str, **params: Any) -> None:
         """Run a file below `sql/` that looks at the rows with each value of `by` alone."""
-        with silent(file):
+        with self._silent(file):
             given = self._frame(of).repartition(by).sortWithinPartitions(by).drop(*_HIDDEN)
             kernel = self._kernel(file, of, params, together=partial(groups_of, column=by))
             self._keep(Path(file).name, mapped(given, kernel, kernel.schema))
 
     def map(self, name: str, kernel: Kernel, result: str, *, whole: str | None = None) -> None:
         """Apply a kernel to a result, batch by batch, and keep what comes out."""
-        with silent(result):
+        with self._silent(result):
             given = self._frame(name)
             if whole is not None:
                 # All rows of one value on one worker, in their order.
@@ -130,7 +129,7 @@ class SparkEngine:
 
     def fetch(self, name: str) -> pa.Table:
         """Return a result."""
-        with silent(name):
+        with self._silent(name):
             table = self._frame(name).toArrow()
             if PLACE in table.column_names:
                 table = table.sort_by(PLACE)
@@ -140,17 +139,22 @@ class SparkEngine:
 
     def seal(self, name: str, path: Path) -> None:
         """Write a result as a Parquet file on the driver, in its order."""
-        with silent(name):
+        with self._silent(name):
             pq.write_table(self.fetch(name), path, compression="zstd")
 
     def count(self, name: str) -> int:
         """Return how many rows a result has."""
-        with silent(name):
+        with self._silent(name):
             return int(self._frame(name).count())
 
     def has(self, name: str) -> bool:
         """Whether a result of this name is kept."""
         return self._results.has(name)
+
+    def forget(self) -> None:
+        """Take everything out of sight, for whoever uses the session next."""
+        for name in self._shown:
+            self._spark.catalog.dropTempView(name)
 
     # How.
 
@@ -181,9 +185,9 @@ class SparkEngine:
         return mapped(spread, kernel, schema)
 
     def _keep(self, name: str, frame: "DataFrame") -> None:
-        self._results.begin(name)
-        frame.write.parquet(self._results.place(name))
-        self._results.finish(name, hidden=[column for column in frame.columns if column in _HIDDEN])
+        place = self._results.begin(name)
+        frame.write.parquet(str(place))
+        self._results.finish(name, place)
         self._shown.discard(name)
         self._schemas.pop(name, None)
 
@@ -217,7 +221,8 @@ class SparkEngine:
 def open_spark(folder: Path) -> Iterator[SparkEngine]:
     """Open the results of a release at work."""
     hold(folder)
-    spark = session().newSession()
     place = folder / "spark"
-    place.mkdir(mode=CLOSED_FOLDER, exist_ok=True)
-    yield SparkEngine(place, spark)
+    with alone_in(place), lent_session() as spark:
+        engine = SparkEngine(place, spark)
+        yield engine
+        engine.forget()

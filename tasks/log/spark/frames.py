@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hybriddp.errors import HybridDPError
-from tasks.log.failures import EngineFailed
+from tasks.log.failures import EngineFailed, EngineLost
+from tasks.log.spark.cluster import what_was_lost
 from tasks.log.spark.kernels import ROW
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 # Hidden: the place of a row in the order of its result.
 PLACE = "_place"
@@ -41,13 +42,18 @@ def raw_schema(columns: Mapping[str, str | Sequence[str] | None]) -> pa.Schema:
 
 
 @contextmanager
-def silent(step: str) -> Iterator[None]:
+def silent(spark: "SparkSession", step: str) -> Iterator[None]:
     """Turn an error of Spark's into one that quotes nothing."""
     try:
         yield
     except (HybridDPError, KeyboardInterrupt):
         raise
     except Exception as error:
+        if lost := what_was_lost(spark, error):
+            raise EngineLost(
+                f"step {step} was not finished: {lost}. Run it again when the cluster is there. "
+                "Nobody was charged."
+            ) from None
         raise EngineFailed(
             f"step {step} failed in Spark ({type(error).__name__}); its message may quote the log "
             "and is not shown. Run `hybriddp doctor`, then look at the log yourself."

@@ -1,10 +1,11 @@
-"""A connection to the Spark cluster that the machine is told of, one for a process.
+"""Sessions on the Spark cluster that the machine is told of.
 
 `HYBRIDDP_SPARK` names it: a master (`spark://host:7077`, `local[4]`; the default is `local[*]`, for
 trying things out) or the address of a Spark Connect server (`sc://host:15002`).
 """
 
 import atexit
+import importlib
 import logging
 import os
 import shutil
@@ -13,11 +14,14 @@ import sys
 import tempfile
 import warnings
 import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasks.log.failures import EngineFailed
+from tasks.log.failures import EngineLost
+from tasks.log.spark.cluster import watch
 from tasks.release.refusals import BadInput
 
 if TYPE_CHECKING:
@@ -27,6 +31,10 @@ ADDRESS, DEFAULT_ADDRESS = "HYBRIDDP_SPARK", "local[*]"
 LEAST_JAVA = 17
 # Rows that a kernel is given at once: starting DuckDB's statement takes as long as some thousand.
 _ROWS_PER_BATCH = 1 << 17
+
+# Each waits four times as long as the one before, a minute at most.
+_MOST_RETRIES = 7
+_idle: list["SparkSession"] = []
 
 _ROOT = Path(__file__).parents[3]
 
@@ -65,6 +73,11 @@ class NoSpark(BadInput):
     """Spark cannot be used here; the message says what is missing."""
 
 
+def is_remote() -> bool:
+    """Whether the cluster is behind a Spark Connect server."""
+    return address().startswith("sc://")
+
+
 def address() -> str:
     """Return the address of the cluster."""
     return os.environ.get(ADDRESS) or DEFAULT_ADDRESS
@@ -77,14 +90,26 @@ def missing() -> str | None:
         import sqlglot  # noqa: F401
     except ImportError:
         return "pyspark and sqlglot are not installed; `pip install hybriddp[spark]` brings both"
-    if address().startswith("sc://"):
-        return None
+    if is_remote():
+        return _missing_of_connect()
     version = _java_version()
     if version is None:
         return f"there is no Java; install Java {LEAST_JAVA}, or set JAVA_HOME"
     if version < LEAST_JAVA:
         return f"Java {version} is too old; Spark needs {LEAST_JAVA}, or set JAVA_HOME to one"
     return None
+
+
+def _missing_of_connect() -> str | None:
+    names = ("grpc", "grpc_status", "google.rpc", "zstandard")
+    with suppress(ImportError):
+        for name in names:
+            importlib.import_module(name)
+        return None
+    return (
+        f"what Spark Connect speaks with is not installed ({', '.join(names)}); `pip install "
+        "hybriddp[spark]` brings it"
+    )
 
 
 def _java_version() -> int | None:
@@ -100,7 +125,53 @@ def _java_version() -> int | None:
 
 @cache
 def session() -> "SparkSession":
-    """Return this process's session; it is stopped when the process ends."""
+    """Return this process's way to a master; it is stopped when the process ends."""
+    builder, where = _builder(), address()
+    if where.startswith("local"):  # nobody else is to reach it
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    for name, value in (_SETTINGS | _STATIC_SETTINGS).items():
+        builder = builder.config(name, value)
+    with _reaching(where):
+        made: SparkSession = builder.master(where).getOrCreate()
+        if not where.startswith("local"):
+            _ship(made.sparkContext.addPyFile)
+            watch(made)
+    atexit.register(made.stop)
+    return made
+
+
+def new_session() -> "SparkSession":
+    """Return a session whose views and settings nobody else has."""
+    if not is_remote():
+        return session().newSession()
+    # A new session of Connect has none of another's settings, and none of our code.
+    builder, where = _builder(), address()
+    with _reaching(where):
+        made: SparkSession = builder.remote(where).create()
+        _be_less_patient(made)
+        for name, value in _SETTINGS.items():
+            made.conf.set(name, value)
+        _ship(lambda path: made.addArtifact(path, pyfile=True))
+    atexit.register(made.stop)
+    return made
+
+
+@contextmanager
+def lent_session() -> Iterator["SparkSession"]:
+    """Lend a session, which whoever has it leaves as it was; none that something failed in."""
+    spark = _idle.pop() if _idle else new_session()
+    try:
+        yield spark
+    except EngineLost:  # who tries again finds another way to the cluster
+        _idle.clear()
+        session.cache_clear()
+        with suppress(Exception):
+            spark.stop()
+        raise
+    _idle.append(spark)
+
+
+def _builder() -> Any:
     problem = missing()
     if problem is not None:
         raise NoSpark(f"engine spark: {problem}. Or use --engine duckdb. Nobody was charged.")
@@ -113,30 +184,28 @@ def session() -> "SparkSession":
         logging.getLogger(name).disabled = True
     # Workers are the interpreter that we are, unless somebody says otherwise.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder: Any = SparkSession.builder
-    where = address()
-    is_remote = where.startswith("sc://")
-    settings = _SETTINGS if is_remote else _SETTINGS | _STATIC_SETTINGS
-    if where.startswith("local"):  # nobody else is to reach it
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
+    return SparkSession.builder
+
+
+@contextmanager
+def _reaching(where: str) -> Iterator[None]:
     try:
-        made: SparkSession = (
-            builder.remote(where) if is_remote else builder.master(where)
-        ).getOrCreate()
+        yield
     except Exception as error:
-        raise EngineFailed(
+        raise EngineLost(
             f"Spark at {where} cannot be reached ({type(error).__name__}); check {ADDRESS}, and "
             "that the cluster runs. Nobody was charged."
         ) from None
-    atexit.register(made.stop)
-    if not where.startswith("local"):
-        _ship(made)
-    return made
 
 
-def _ship(made: "SparkSession") -> None:
+def _be_less_patient(made: Any) -> None:
+    """Wait for a server that does not answer for two minutes, not for ten."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    made.client.set_retry_policies([DefaultPolicy(max_retries=_MOST_RETRIES)])
+
+
+def _ship(add: Callable[[str], None]) -> None:
     """Bring our own code to workers on other machines; what it imports is installed there."""
     folder = tempfile.TemporaryDirectory()
     atexit.register(folder.cleanup)  # workers fetch it when they begin
@@ -145,7 +214,4 @@ def _ship(made: "SparkSession") -> None:
         for package in ("hybriddp", "tasks"):
             for file in sorted((_ROOT / package).rglob("*.py")):
                 packed.write(file, file.relative_to(_ROOT))
-    if address().startswith("sc://"):
-        made.addArtifact(str(path), pyfile=True)
-    else:
-        made.sparkContext.addPyFile(str(path))
+    add(str(path))
