@@ -3,13 +3,13 @@
 from dataclasses import replace
 from pathlib import Path
 
-from tasks.publish.pointer import Pointer, check_pointer
+from tasks.publish.pointer import Pointer
 from tasks.store.home import Home
 from tasks.verify.checks import Check
 from tasks.verify.found import Source
 from tasks.verify.manifest import Manifest
 from tasks.verify.signatures import read_public_key
-from tasks.verify.verify import ask_own_ledger, verify_release
+from tasks.verify.verify import ask_own_ledger, check_shelf, verify_release
 
 
 def verify_folder(
@@ -40,5 +40,5 @@ def verify_folder(
     )
     checks[1:1] = beside  # right behind the signature
     if pointer is not None:  # which led here, and which nobody signed
-        checks.append(Check("shelf", check_pointer(pointer, manifest)))
+        checks.append(check_shelf(pointer, manifest, home if with_measurements else None))
     return manifest, checks

@@ -39,22 +39,64 @@ def require_blocklist(request: "ReleaseRequest", entries: list[Entry]) -> None:
 
     They come from weeks of a season and from lists before it, whatever became of them since.
     """
-    reserved = {e.key: e.said(Reserved) for e in entries if e.kind is Kind.RESERVED}
-    lists = {k for k, r in reserved.items() if r.slot[::2] == (request.product, request.locale)}
-    blocking = [e for e in entries if e.key in lists and _kept_back(e)]
-    if blocking and request.blocklist is None:
-        raise BadInput(
-            f"epoch {reserved[blocking[-1].key].epoch} of {request.product}/{request.locale} kept "
-            "queries back by a blocklist, and names of a series come back by themselves: give "
-            "--blocklist in every epoch (an empty file if nothing is to be kept back any more). "
-            "Until then nobody is charged and nothing is drawn."
+    if request.blocklist is not None:
+        return
+    epoch = _kept_back(entries, (request.product, request.locale))
+    if epoch is not None:
+        raise _forgotten(
+            (request.product, request.locale),
+            epoch,
+            "Until then nobody is charged and nothing is drawn.",
         )
 
 
-def _kept_back(row: Entry) -> bool:
+def require_blocklist_again(release: "Release", blocklist: Path | None) -> None:
+    """Refuse the same for a week that was paid for, until it is published: much may lie between.
+
+    Of a list that devices are asked about it is decided what they are not shown. What was kept back
+    before that, and has been left out there, needs nobody's word again.
+    """
+    reserved, state = release.reservation, release.state
+    if reserved.place is None or blocklist is not None or state.has(Kind.PUBLISHED):
+        return
+    settled = state.find(Kind.LISTED)
+    since = 0 if settled is None else settled.seq
+    place = reserved.product, reserved.locale
+    epoch = _kept_back(release.ledger.entries(), place, since, left_out(release))
+    if epoch is not None:
+        raise _forgotten(
+            place,
+            epoch,
+            f"Release {release.release_id} was paid for and goes on with one for free; until then "
+            "nothing more of it is drawn, taken or published.",
+        )
+
+
+def _forgotten(place: tuple[str, str], epoch: str, until_then: str) -> BadInput:
+    return BadInput(
+        f"epoch {epoch} of {'/'.join(place)} kept queries back by a blocklist, and names of a "
+        "series come back by themselves: give --blocklist in every epoch (an empty file if nothing "
+        f"is to be kept back any more). {until_then}"
+    )
+
+
+def _kept_back(
+    entries: list[Entry],
+    place: tuple[str, str],
+    since: int = 0,
+    known: frozenset[str] = frozenset(),
+) -> str | None:
+    """Return the last epoch of a product and locale that kept back more than what is known."""
+    reserved = {e.key: e.said(Reserved) for e in entries if e.kind is Kind.RESERVED}
+    lists = {k for k, r in reserved.items() if r.slot[::2] == place}
+    blocking = [e for e in entries if e.seq > since and e.key in lists and _texts_of(e) - known]
+    return reserved[blocking[-1].key].epoch if blocking else None
+
+
+def _texts_of(row: Entry) -> frozenset[str]:
     if row.kind is Kind.LISTED:
-        return bool(row.said(Listed).left_out)
-    return row.kind in PUBLICATIONS and bool(row.said(Publication).blocked)
+        return frozenset(row.said(Listed).left_out)
+    return frozenset(row.said(Publication).blocked if row.kind in PUBLICATIONS else ())
 
 
 def read_blocklist(path: Path | None) -> frozenset[str]:

@@ -29,16 +29,26 @@ def follow(folder: Path) -> tuple[Path, Pointer | None]:
         raise BadInput(f"{folder / POINTER} names no release of this folder.")
     release = folder / str(name)
     if release.is_symlink():
-        raise BadInput(
-            f"{release} is a link, which may lead to anything; name the folder that you mean."
-        )
+        raise BadInput(_is_a_link(release))
     return release, pointer
+
+
+def _is_a_link(place: Path) -> str:
+    return f"{place} is a link, which may lead to anything; name the folder that you mean."
+
+
+def require_no_link(public: Path, folder: Path) -> None:
+    """See that no link stands in a release's place on a shelf; one that is elsewhere was typed."""
+    place = folder.absolute()
+    is_there = len(place.parents) > 2 and place.parents[2].resolve() == public.resolve()
+    if is_there and place.is_symlink():
+        raise VerificationFailed(_is_a_link(folder))
 
 
 def check_pointer(pointer: Pointer, manifest: Manifest) -> str:
     """See that a shelf leads to the release that it says it leads to."""
     signed = manifest.model_dump(include={"sequence", "epoch", "expires"})
-    signed["release"] = _folder_of(manifest)
+    signed["release"] = folder_of(manifest)
     wrong = sorted(name for name, value in signed.items() if pointer.get(name) != value)
     if wrong:
         raise VerificationFailed(
@@ -50,7 +60,7 @@ def check_pointer(pointer: Pointer, manifest: Manifest) -> str:
 
 def require_own_place(public: Path, folder: Path, manifest: Manifest) -> None:
     """See that a folder of a public zone holds the release that its place is for."""
-    own = (manifest.product, manifest.locale, _folder_of(manifest))
+    own = (manifest.product, manifest.locale, folder_of(manifest))
     # A link in a place is looked at where it is, and where it leads to.
     for place in (folder.absolute(), folder.resolve()):
         is_there = len(place.parents) > 2 and place.parents[2].resolve() == public.resolve()
@@ -62,7 +72,8 @@ def require_own_place(public: Path, folder: Path, manifest: Manifest) -> None:
             )
 
 
-def _folder_of(manifest: Manifest) -> str:
+def folder_of(manifest: Manifest) -> str:
+    """Return the name of the folder that a release belongs into."""
     return folder_name(manifest.release_id, manifest.attempt, manifest.revision)
 
 

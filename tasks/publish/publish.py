@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hybriddp.device.package import canonical_json
+from tasks.gates.blocklist import require_blocklist_again
 from tasks.ledger.ledger import LedgerCorrupt
 from tasks.ledger.payloads import Publication, Reserved, Withdrawn, Withheld
 from tasks.ledger.rules import Entry, Kind
@@ -55,6 +56,8 @@ def publish(release: Release, settings: Form) -> Path:
     with changing_the_shelf(release):
         stands = standing_publications(release)
         facts = _approved.pop(_key(release), None) or wanted_facts(release, settings)
+        # Also if somebody has signed it off: they may have been asked for days.
+        require_blocklist_again(release, getattr(settings, "blocklist", None))
         if stands:
             refuse_if_it_names(release, stands[-1], facts.blocked, settings)
         newest = stands[-1] if stands else record(release, facts)

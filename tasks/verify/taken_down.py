@@ -5,7 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from tasks.ledger.ledger import Ledger
+from tasks.ledger.payloads import Publication, Reserved
+from tasks.ledger.rules import PUBLICATIONS, Kind
 from tasks.publish.notices import NOTICE, SIGNATURE, is_taken_down, why
+from tasks.publish.pointer import POINTER, folder_of
 from tasks.publish.standing import Standing, folder_name
 from tasks.store.home import Home
 from tasks.store.reading import Unreadable, parse_json, read_file
@@ -18,8 +21,14 @@ SIGNING_CONTEXT = b"hybriddp withdrawal v1\n"
 FIRST_NOTICE = 1  # of version 0.1.0
 
 
-def check_notice(folder: Path, public_key: bytes, signed_manifest: Callable[[], bytes]) -> None:
-    """Refuse a folder that was taken down, and say if the notice is not the publisher's for it."""
+def check_notice(
+    folder: Path, public_key: bytes, signed_manifest: Callable[[], bytes], home: Home | None = None
+) -> None:
+    """Refuse a folder that was taken down, and say if the notice is not the publisher's for it.
+
+    Args:
+        home: The publisher's, if it is at hand: its ledger says what was taken down.
+    """
     if not is_taken_down(folder):
         return
     try:
@@ -35,12 +44,40 @@ def check_notice(folder: Path, public_key: bytes, signed_manifest: Callable[[], 
         manifest = parse_json(signed_manifest(), "manifest.json")
     except (VerificationFailed, Unreadable):
         manifest = None
-    if not _is_about(parse_json(notice, NOTICE), folder, manifest):
+    facts = parse_json(notice, NOTICE)
+    if not _is_about(facts, folder, manifest):
         raise VerificationFailed(
             f"{folder} holds the notice of something else that was withdrawn: somebody put it "
             "there, or renamed the folder. Do not use the release; get it again."
         )
+    if home is not None and home.ledger.exists() and not _is_on_record(home, facts):
+        raise VerificationFailed(
+            f"this home's key signed the notice in {folder}, and its ledger does not say that the "
+            "release was taken down: the ledger is older than the notice, or somebody has the key. "
+            "Do not use the release before you know which; `hybriddp ledger verify` checks the "
+            f"ledger. If it is whole, remove the folder and run release {facts['release_id']} "
+            "again, which makes it again for free."
+        )
     raise VerificationFailed(f"the release was withdrawn: it was {why(folder)}")
+
+
+def _is_on_record(home: Home, notice: Mapping[str, Any]) -> bool:
+    """Whether the ledger says that a row took down every publication that a notice speaks of."""
+    entries = Ledger(home.ledger).entries()
+    about = [e for e in entries if e.release_id == notice["release_id"]]
+    reserved = [e.said(Reserved) for e in about if e.kind is Kind.RESERVED]
+    spoken_of = [
+        e
+        for e in about
+        if e.kind in PUBLICATIONS
+        # Notices of version 0.1.0 are about all of them.
+        and notice.get("attempt", e.attempt) == e.attempt
+        and notice.get("sequence", e.said(Publication).sequence) == e.said(Publication).sequence
+    ]
+    if not spoken_of:
+        return False
+    standing = Standing.among(entries, reserved[0].product, reserved[0].locale)
+    return all(standing.taken_down_by(publication) is not None for publication in spoken_of)
 
 
 def _is_about(notice: Mapping[str, Any], folder: Path, manifest: Mapping[str, Any] | None) -> bool:
@@ -51,6 +88,19 @@ def _is_about(notice: Mapping[str, Any], folder: Path, manifest: Mapping[str, An
     names = ("product", "locale", "epoch", "release_id", "attempt", "sequence")
     named = ("release_id",) if notice["schema_version"] == FIRST_NOTICE else names
     return all(notice.get(name) == manifest.get(name) for name in named)
+
+
+def require_newest(home: Home, manifest: Manifest) -> None:
+    """See that the release that readers are led to is the one that the ledger says is newest."""
+    standing = Standing.of(home, manifest.product, manifest.locale)
+    newest = standing.newest()
+    if newest is not None and folder_name(newest) != folder_of(manifest):
+        raise VerificationFailed(
+            f"{POINTER} leads to {folder_of(manifest)}, of {manifest.epoch}, and the ledger says "
+            f"that {folder_name(newest)}, of {standing.epoch_of(newest)}, is the newest: somebody "
+            "put an older one in its place, or a run died while it published. Run release "
+            f"{newest.release_id} again, which mends the shelf for free."
+        )
 
 
 def ask_the_ledger(home: Home, manifest: Manifest, data: bytes) -> InLedger | None:

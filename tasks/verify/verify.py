@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from hybriddp.errors import HybridDPError
-from tasks.publish.pointer import check_pointer, follow, require_own_place
+from tasks.publish.pointer import Pointer, check_pointer, follow, require_no_link, require_own_place
 from tasks.store.home import Home
 from tasks.store.reading import (
     Unreadable,
@@ -19,7 +19,7 @@ from tasks.verify.found import Found, Source
 from tasks.verify.manifest import SIGNATURE_BYTES, Manifest, signed_bytes
 from tasks.verify.reading import Misfit, read_manifest
 from tasks.verify.signatures import is_signed
-from tasks.verify.taken_down import ask_the_ledger, check_notice
+from tasks.verify.taken_down import ask_the_ledger, check_notice, require_newest
 
 # What our own code raises on numbers and texts that no release has.
 _NONSENSE = (
@@ -80,8 +80,17 @@ def verify_publication(home: Home, folder: Path, public_key: bytes) -> list[Chec
     manifest, checks = verify_release(folder, public_key, measurements=own.source)
     newest, pointer = follow(folder.parent)
     if pointer is not None and newest == folder:
-        check_pointer(pointer, manifest)
+        check_shelf(pointer, manifest, home)
     return [*checks[:1], *own.checks, *checks[1:]]
+
+
+def check_shelf(pointer: Pointer, manifest: Manifest, home: Home | None) -> Check:
+    """See that a shelf leads where it says; beside a ledger, also that this is the newest."""
+    said = check_pointer(pointer, manifest)
+    if home is not None and home.ledger.exists():
+        require_newest(home, manifest)
+        said += ", and leads to what the ledger says is newest"
+    return Check("shelf", said)
 
 
 def known_release(home: Home, folder: Path, public_key: bytes) -> Found:
@@ -109,7 +118,8 @@ class Own:
 
 def ask_own_ledger(home: Home, folder: Path, public_key: bytes) -> Own:
     """Compare a release with the ledger of its home; raise VerificationFailed."""
-    manifest, data = _signed_manifest(folder, public_key)
+    require_no_link(home.public, folder)
+    manifest, data = _signed_manifest(folder, public_key, home)
     require_own_place(home.public, folder, manifest)
     known = ask_the_ledger(home, manifest, data)
     found = Found(folder, manifest)
@@ -137,11 +147,13 @@ def _fail(message: str) -> VerificationFailed:
     return VerificationFailed(message)
 
 
-def _signed_manifest(folder: Path, public_key: bytes) -> tuple[Manifest, bytes]:
+def _signed_manifest(
+    folder: Path, public_key: bytes, home: Home | None = None
+) -> tuple[Manifest, bytes]:
     """Return what was signed, as its model and as it is spelt."""
     if not folder.is_dir():
         raise _fail(f"{folder} is not the folder of a release.")
-    check_notice(folder, public_key, lambda: _signed_data(folder, public_key))
+    check_notice(folder, public_key, lambda: _signed_data(folder, public_key), home)
     try:
         data = _signed_data(folder, public_key)
         return read_manifest(data), data

@@ -26,11 +26,14 @@ POLICY = Policy()
 def ahead(
     week: int, *spent: Charge, policy: Policy = POLICY, is_ended: bool = False
 ) -> SeasonRunway:
-    place = SeasonPlace(
+    return SeasonRunway.of(policy, place_at(week), PRICES, spent, is_ended=is_ended)
+
+
+def place_at(week: int) -> SeasonPlace:
+    return SeasonPlace(
         series="weekly", season=1, week=week, first_epoch="2026-W40", epsilon="2", delta="1e-6",
         numbers=SEASON.numbers(), names_of=None, earlier=[], unseen=[],
     )  # fmt: skip
-    return SeasonRunway.of(policy, place, PRICES, spent, is_ended=is_ended)
 
 
 def test_one_more_week_is_not_what_is_counted():
@@ -46,6 +49,21 @@ def test_one_more_week_is_not_what_is_counted():
     assert (found.fits_clients, found.fits_newcomer) == (5, min(6, by_hand + 1))
     assert found.fits_largest == min(5, by_hand)
     assert found.is_covered
+
+
+def test_clients_whose_week_is_ahead_pay_in_this_season_too():
+    """Planted: a season that began in another week of the rotation, after one was missed."""
+    policy = Policy.of(6, "1e-4", None)
+
+    def fits(week: int, *unserved: Charge, is_ended: bool = False) -> int:
+        spent = [CLIENT, WHOLE]
+        found = SeasonRunway.of(policy, place_at(week), PRICES, spent, unserved, is_ended=is_ended)
+        return found.fits_clients
+
+    assert fits(2) == 2, "whoever paid most has served"
+    assert fits(2, CLIENT, WHOLE) == 1
+    assert fits(2, Charge(0, CLIENT.delta)) == 2, "no client yet"
+    assert fits(4, CLIENT) == fits(2, CLIENT, is_ended=True) == 2, "nothing is ahead"
 
 
 def test_whoever_was_on_both_sides_has_least_left():

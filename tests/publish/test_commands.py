@@ -229,7 +229,7 @@ def test_a_release_on_the_shelf_of_another_locale_or_under_another_name_is_refus
     shutil.copytree(folder.parent, other)
     refused = hybriddp("verify", other, "--home", home)
     assert refused.exit_code == 1
-    assert "holds a release of search/all" in " ".join(refused.stderr.split())
+    assert f"holds release {folder.name} of search/all" in " ".join(refused.stderr.split())
     (folder.parent / "x").mkdir()
     folder.rename(folder.parent / "x")
     pointer = folder.parent / "latest.json"

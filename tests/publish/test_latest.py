@@ -11,12 +11,15 @@ import tasks.products.files
 import tasks.publish.publication
 import tasks.publish.publish
 import tasks.verify.manifest
+from flows.console.verifying import verify_folder
 from tasks.budget.policy import Policy, set_policy
 from tasks.budget.policy_change import weakest
 from tasks.ledger.ledger import Ledger, LedgerCorrupt
 from tasks.ledger.rules import Kind
 from tasks.products.head_list import HEAD_LIST
 from tasks.products.registry import PRODUCTS
+from tasks.publish.pointer import follow
+from tasks.publish.shelf import folders_to_check
 from tasks.publish.standing import Standing
 from tasks.publish.withdraw import withdraw
 from tasks.release.reprocess import ReprocessRequest, run_reprocess
@@ -45,6 +48,48 @@ def test_an_older_epoch_that_is_published_later_is_not_the_latest(two_weeks, sma
     assert manifest.sequence == 3
     assert latest(two_weeks) == before
     assert before["epoch"] == LATER
+
+
+def test_beside_the_ledger_readers_are_led_to_its_newest_list_or_verify_says_so(
+    two_weeks, small_log
+):
+    """Whoever has no ledger has the highest sequence that they saw."""
+    newest, pointer = latest(two_weeks)["release"], shelf_of(two_weeks) / "latest.json"
+    old = run_of(two_weeks, small_log, EARLIER).release_id
+    manifest = json.loads((pointer.parent / old / "manifest.json").read_bytes())
+    rolled_back = {n: manifest[n] for n in ("sequence", "epoch", "expires")} | {"release": old}
+    pointer.write_text(json.dumps(rolled_back))
+
+    def verify(*, with_measurements: bool) -> list[str]:
+        folder, led = follow(pointer.parent)
+        trusted = two_weeks.public / "signing.pub"
+        _, checks = verify_folder(
+            folder, two_weeks, trusted, 0, with_measurements=with_measurements, pointer=led
+        )
+        return [check.detail for check in checks if check.name == "shelf"]
+
+    assert verify(with_measurements=False) == ["latest.json says what the signed manifest says"]
+    [folder] = folders_to_check(two_weeks, None)
+    for check in (
+        lambda: verify(with_measurements=True),
+        lambda: verify_publication(two_weeks, folder, key_of(two_weeks)),
+    ):
+        with pytest.raises(VerificationFailed, match=rf"leads to {old}, .* that {newest}, of"):
+            check()
+    publish_epoch(two_weeks, small_log, LATER)
+    [words] = verify(with_measurements=True)
+    assert words.endswith("leads to what the ledger says is newest")
+
+
+def test_a_link_in_a_releases_place_is_followed_by_nobody(two_weeks, root):
+    """Not even to the very files: whoever owns those may change them while they are read."""
+    folder = shelf_of(two_weeks) / latest(two_weeks)["release"]
+    folder.rename(root / "elsewhere")
+    folder.symlink_to(root / "elsewhere")
+    with pytest.raises(VerificationFailed, match="is a link"):
+        verify_publication(two_weeks, folder, key_of(two_weeks))
+    (root / "typed").symlink_to(root / "elsewhere")
+    verify_publication(two_weeks, root / "typed", key_of(two_weeks))
 
 
 def test_after_a_withdrawal_readers_are_moved_on_under_a_new_sequence(two_weeks, small_log):

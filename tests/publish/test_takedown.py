@@ -173,6 +173,11 @@ def test_a_genuine_notice_of_something_else_is_not_believed(two_weeks, newest):
     put_notice(two_weeks, good, notice_of(row, facts | {"sequence": about["sequence"]}))
     with pytest.raises(VerificationFailed, match="taken down by its publisher"):
         verify_release(good, key_of(two_weeks))
+    # Whoever has the key, and not the ledger.
+    with pytest.raises(VerificationFailed, match="its ledger does not say that the release was"):
+        verify_publication(two_weeks, good, key_of(two_weeks))
+    with pytest.raises(VerificationFailed, match="taken down by its publisher"):
+        verify_publication(two_weeks, buried, key_of(two_weeks))
     renamed = buried.rename(buried.with_name("renamed"))
     with pytest.raises(VerificationFailed, match="notice of something else"):
         verify_release(renamed, key_of(two_weeks))

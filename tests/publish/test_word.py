@@ -1,6 +1,5 @@
 """Lists that are empty, or have collapsed, need a plan's or a person's word."""
 
-import json
 import re
 import shutil
 
@@ -12,7 +11,7 @@ from hybriddp.blender.mechanisms import finding_mechanism
 from hybriddp.params import GAUSSIAN, HIGH_UTILITY, BlenderParams
 from hybriddp.planning.forecast import expected_named
 from tasks.gates import forecast
-from tasks.gates.collapse import doubt_about, doubt_of
+from tasks.gates.collapse import doubt_of, losses
 from tasks.gates.lists import weights_of
 from tasks.gates.quality import GateRefused
 from tasks.ledger.ledger import Ledger
@@ -128,35 +127,51 @@ def test_somebody_at_a_terminal_or_page_is_asked_about_an_empty_list(
     assert collapsed.state.has(Kind.WITHHELD) == (decision == "never")
 
 
-def write_rows(folder, name: str, rows: list[dict]) -> None:
-    text = "".join(json.dumps(row) + "\n" for row in rows)
-    (folder / f"{name}.jsonl").write_text(text)
+def test_a_list_with_less_than_half_of_the_rows_or_the_mass_has_collapsed():
+    now, nothing = {"trends": {("maps",): 0.1, ("news",): 0.5}}, frozenset()
+
+    def lost(then: dict[str, float], hidden=nothing) -> list[str]:
+        return losses(now, {"trends": {(query,): share for query, share in then.items()}}, hidden)
+
+    assert lost({"maps": 0.3, "mail": 0.3}) == [], "half of the mass is still there"
+    assert lost({"maps": 0.3, "mail": 0.31}) == ["what trends lists now had 49% of its mass then"]
+    assert lost({"maps": 0.3, "mail": 0.31}, frozenset({"mail"})) == []
+    assert lost(dict.fromkeys("abc", 0.1) | {"maps": 9}) == []
+    assert lost(dict.fromkeys("abcd", 0.1) | {"maps": 9}) == ["trends has 2 rows, and had 5"]
+    assert losses(now, {"changes": {("maps",): 1}}, nothing) == [], "it was not asked for then"
 
 
-def test_a_list_with_less_than_half_of_the_rows_or_the_mass_has_collapsed(two_weeks, small_log):
-    run = run_of(two_weeks, small_log, NEXT)
-    run_release(run, before="publish")
-    assert doubt_of(run) == ""
-    before = shelf_of(two_weeks) / latest(two_weeks)["release"]
-    first = {"rank": 1, "query": "weather", "url": "http://weather.com", "probability": 0.3}
-    others = [first | {"query": f"q{i}"} for i in range(4)]
-    write_rows(before, "head_list", [first, *others[:1]])
-    assert doubt_of(run) == "", "half of the mass is still there"
-    write_rows(before, "head_list", [first, others[0] | {"probability": 0.31}])
-    assert "what head_list lists now had 49% of its mass then" in doubt_of(run)
-    write_rows(before, "head_list", [first, *others])
-    assert "what head_list lists now had 20% of its mass then" in doubt_of(run)
-    write_rows(before, "head_list", [first | {"probability": 9}, *others, *others_of(7)])
-    assert "head_list has 3 rows, and had 7" in doubt_of(run)
-    assert doubt_of(run_of(two_weeks, small_log, NEXT, accept_collapse=True)) == ""
-    (before / "trends.jsonl").write_text("nonsense")
-    assert "trends of then cannot be read" in doubt_of(run)
+@pytest.fixture
+def fewer(two_weeks, tmp_path):
+    """A drawn release that lists one query, after two weeks of three."""
+    log = write_log(tmp_path / "fewer.tsv", map(str, range(600)), queries=QUERIES[:1])
+    run = run_of(two_weeks, log, NEXT)
+    with pytest.raises(GateRefused, match=r"collapsed.*head_list has 1 rows, and had 3"):
+        run_release(run)
+    return run
 
 
-def others_of(n: int) -> list[dict]:
-    """Return rows that fill a list of five up to n."""
-    row = {"rank": 1, "query": "", "url": "u", "probability": 0.01}
-    return [row | {"query": f"more {i}"} for i in range(n - 5)]
+def keep_one_row(folder):
+    for name in ("head_list", "trends"):
+        path = folder / f"{name}.jsonl"
+        path.write_text(path.read_text().splitlines()[0] + "\n")
+
+
+def link_elsewhere(folder):
+    """To a list of another home, which had one row."""
+    folder.rename(folder.parents[3] / "elsewhere")
+    keep_one_row(folder.parents[3] / "elsewhere")
+    folder.symlink_to(folder.parents[3] / "elsewhere")
+
+
+@pytest.mark.parametrize("spoil", [keep_one_row, shutil.rmtree, link_elsewhere])
+def test_whoever_writes_to_the_shelf_does_not_decide_what_has_collapsed(two_weeks, fewer, spoil):
+    """Neither an edited list, nor an older one, nor none stands in for what the ledger knows."""
+    spoil(shelf_of(two_weeks) / latest(two_weeks)["release"])
+    with pytest.raises(GateRefused, match=r"is latest, is not what was published there.*a person"):
+        run_release(fewer)
+    assert not fewer.state.has(Kind.PUBLISHED)
+    assert doubt_of(run_of(two_weeks, fewer.request.log, NEXT, accept_collapse=True)) == ""
 
 
 def test_what_a_blocklist_removes_is_no_collapse_but_an_empty_list_is(two_weeks, small_log):
@@ -173,19 +188,17 @@ def test_what_a_blocklist_removes_is_no_collapse_but_an_empty_list_is(two_weeks,
 
 
 def test_histograms_collapse_too(tmp_path):
-    log, home = histograms.popular_log(tmp_path / "log.tsv"), new_home(tmp_path / "home")
-    run = identify_histograms(histograms.request_for(log), home)
-    run_release(run, before="publish")
-    assert doubt_of(run) == ""
-    from tasks.publish.publish import publish
-
-    before = publish(run, run.request.settings)
-    lost = before / "queries.jsonl"
-    row = json.loads(lost.read_text().splitlines()[0])
-    many = [row | {"query": f"q{i}"} for i in range(20)]
-    write_rows(before, "queries", many)
-    assert "queries has 3 rows, and had 20" in doubt_about(run, run.request.settings)
-    shutil.rmtree(before)
+    home = new_home(tmp_path / "home")
+    run_release(
+        identify_histograms(
+            histograms.request_for(histograms.popular_log(tmp_path / "l.tsv")), home
+        )
+    )
+    rows = [(str(i), "weather", "2026-11-03 10:00:00", "http://weather.com") for i in range(600)]
+    log = histograms.write_log(tmp_path / "fewer.tsv", rows)
+    run = identify_histograms(histograms.request_for(log, epoch="2026-W45"), home)
+    with pytest.raises(GateRefused, match="queries has 1 rows, and had 3"):
+        run_release(run)
 
 
 def test_a_rows_weight_stands_after_its_texts():

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from tasks.budget.accounts import account_of, stopped_accounts
 from tasks.budget.policy import Policy, current_policy
-from tasks.budget.showing.seasons import SeasonRunway
+from tasks.budget.showing.seasons import SeasonRunway, season_of, sums_of, unserved_by
 from tasks.budget.spending import Spent, history, put_spending, total
 from tasks.ledger.chain import canonical
 from tasks.ledger.charges import Charge
 from tasks.ledger.ledger import GENESIS, Head, Ledger
 from tasks.ledger.payloads import Reserved
-from tasks.ledger.rules import Entry, Kind, ended_seasons, live_reservations, season_key
+from tasks.ledger.rules import Entry, Kind, ended_seasons, live_reservations
 from tasks.ledger.witnesses import verified_head
 from tasks.log.engine import Engine, open_memory
 from tasks.log.ids import id_form_of
@@ -89,18 +89,18 @@ class Balance:
 def runway(home: Home, *, with_pld: bool = False) -> Runway:
     """Add up what everybody has spent, and how many more releases like the newest one fit."""
     entries, now = checked_rows(home)
-    policy = current_policy(entries)
+    policy, reservations = current_policy(entries), live_reservations(entries)
     with open_memory(home.spill) as engine:
         put_spending(engine, home, entries, policy, now)
         engine.step("ledger/largest_sums")
         rows = engine.fetch("largest_sums").to_pylist()
+        unserved = unserved_by(engine, home, reservations)
         worst = _composed_before(home, entries)
         if with_pld and worst is None:
             worst = _compose(engine, home, entries, policy)
-    spent = tuple(Charge(int(row["epsilon"]), int(row["delta"]), int(row["rho"])) for row in rows)
-    reservations = live_reservations(entries)
+    spent = tuple(map(sums_of, rows))
     prices = _prices(reservations[-1]) if reservations else ()
-    season = _season_ahead(entries, reservations[-1], spent) if reservations else None
+    season = _season_ahead(entries, reservations[-1], spent, unserved) if reservations else None
     if season is None:
         fits_largest = min((fits_everybody(policy, one, spent) for one in prices), default=None)
         fits_newcomer = min((policy.fits(one) for one in prices), default=None)
@@ -111,14 +111,14 @@ def runway(home: Home, *, with_pld: bool = False) -> Runway:
 
 
 def _season_ahead(
-    entries: list[Entry], newest: Entry, spent: tuple[Charge, ...]
+    entries: list[Entry], newest: Entry, spent: tuple[Charge, ...], unserved: tuple[Charge, ...]
 ) -> SeasonRunway | None:
     reserved, policy = newest.said(Reserved), current_policy(entries)
     if reserved.place is None:
         return None
-    key = season_key(reserved.product, reserved.locale, reserved.place)
-    is_ended = key in ended_seasons(entries)
-    return SeasonRunway.of(policy, reserved.place, _prices(newest), spent, is_ended=is_ended)
+    is_ended = season_of(newest) in ended_seasons(entries)
+    prices = _prices(newest)
+    return SeasonRunway.of(policy, reserved.place, prices, spent, unserved, is_ended=is_ended)
 
 
 def fits_everybody(policy: Policy, asked: Charge, spent: tuple[Charge, ...]) -> int:

@@ -3,15 +3,19 @@
 One more week costs next to nothing, and says nothing of how many there will be.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from hybriddp.accounting.price import Price
 from hybriddp.rounding import rounded_up
 from tasks.budget.policy import Policy
+from tasks.budget.sums.files import put_participation
 from tasks.ledger.charges import RHO_UNITS, Charge
-from tasks.ledger.payloads import SeasonPlace
+from tasks.ledger.payloads import Reserved, SeasonPlace
+from tasks.ledger.rules import Entry, SeasonKey, season_key
+from tasks.log.engine import Engine
+from tasks.store.home import Home
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,7 @@ class SeasonRunway:
         place: SeasonPlace,
         prices: Iterable[Charge],
         spent: Iterable[Charge],
+        unserved: Iterable[Charge] = (),
         *,
         is_ended: bool,
     ) -> "SeasonRunway":
@@ -72,6 +77,7 @@ class SeasonRunway:
         Args:
             prices: What the week charged a person, by the groups one is in.
             spent: The most of each part, without and with a Gaussian loss.
+            unserved: The same, of those whom this season has not charged yet.
         """
         # Who looks at a ledger without seasons need not wait for it.
         from hybriddp.series.season import Season
@@ -82,6 +88,10 @@ class SeasonRunway:
         member = Charge.sum([Charge.of(Price(delta=Fraction(season.leak))), *weeks])
         client = Charge.largest(price for price in prices if not price.rho)
         known = list(spent)
+        # Their week may be still ahead: then they pay in this season, too, and later than others
+        # if a season began in another week of the rotation than the one before.
+        is_over = is_ended or place.week >= season.n_weeks
+        to_serve = [] if is_over else [Charge.sum([one, client]) for one in unserved if one.epsilon]
         with_gaussian = [Charge.sum([one, rest]) for one in known if one.rho]
         return cls(
             place,
@@ -92,9 +102,31 @@ class SeasonRunway:
             client,
             all(policy.admits(one) for one in with_gaussian),
             _fewest(policy, member, with_gaussian),
-            _fewest(policy, client, [one for one in known if one.epsilon]),
+            _fewest(policy, client, [*(one for one in known if one.epsilon), *to_serve]),
             min(policy.fits(member), policy.fits(client)),
         )
+
+
+def season_of(reservation: Entry) -> SeasonKey | None:
+    """Return the season that a reservation is a week of, if it is one."""
+    reserved = reservation.said(Reserved)
+    place = reserved.place
+    return None if place is None else season_key(reserved.product, reserved.locale, place)
+
+
+def unserved_by(engine: Engine, home: Home, reservations: list[Entry]) -> tuple[Charge, ...]:
+    """Return the most of each part among those whom the newest season has not charged."""
+    season = season_of(reservations[-1]) if reservations else None
+    if season is None:
+        return ()
+    put_participation(engine, home, [one for one in reservations if season_of(one) == season])
+    engine.step("ledger/largest_sums_ahead")
+    return tuple(map(sums_of, engine.fetch("largest_sums_ahead").to_pylist()))
+
+
+def sums_of(row: Mapping[str, int]) -> Charge:
+    """Return a row of sums as a charge."""
+    return Charge(int(row["epsilon"]), int(row["delta"]), int(row["rho"]))
 
 
 def _fewest(policy: Policy, asked: Charge, spent: list[Charge]) -> int:

@@ -43,6 +43,7 @@ class HeadListRun(SearchRun):
         from tasks.log.warehouse import open_warehouse
         from tasks.products.head_list.measuring.cohorts import groups_are_stale
         from tasks.products.head_list.series.draws import require_carried
+        from tasks.products.head_list.series.reading import require_measured
         from tasks.products.head_list.series.season.place import place_of, require_lasting_cap
 
         place = place_of(self.request, entries)
@@ -55,6 +56,7 @@ class HeadListRun(SearchRun):
         require_lasting_cap(current_policy(entries), place.series)
         _require_season_lasts(self)
         require_carried(self)
+        require_measured(self)
         return place
 
     @property

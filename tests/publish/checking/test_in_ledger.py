@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.products.head_list import product
+from tasks.publish.pointer import folder_name
 from tasks.publish.publish import publish
 from tasks.verify.checks import VerificationFailed
 from tasks.verify.verify import ask_own_ledger, own_measurements, verify_release
@@ -55,8 +56,11 @@ def test_a_signed_release_that_the_ledger_does_not_know_is_refused(run, folder, 
     publisher = Publisher(run, folder)
     publisher.manifest[name] = to
     publisher.sign()
+    said = publisher.manifest
+    # In its own place, or that is refused first.
+    own = folder.rename(folder.with_name(folder_name(said["release_id"], 1, said["revision"])))
     with pytest.raises(VerificationFailed, match="its ledger does not know it"):
-        own_measurements(run.home, folder, public_key(run))
+        own_measurements(run.home, own, public_key(run))
 
 
 @pytest.mark.parametrize(

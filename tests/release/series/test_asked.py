@@ -24,6 +24,7 @@ from tasks.log.raw.files import BadInput
 from tasks.products.head_list import CLIENTS, HEADLIST, JOINING, artifacts
 from tasks.products.head_list.measuring import collection
 from tasks.products.head_list.measuring.collection import write_package
+from tasks.products.head_list.measuring.left_out import seal_list, settle_list
 from tasks.products.head_list.run import HeadListRun, identify
 from tasks.products.head_list.series.manifest import NEIGHBOURS
 from tasks.products.request import LogColumns
@@ -278,6 +279,41 @@ def test_what_is_blocked_before_the_package_is_nowhere_and_weeks_are_withdrawn(h
     )
     assert all(b"news" not in data for data in files_below(home.public).values())
     verify_publication(home, revised, key_of(home))
+
+
+def test_what_is_blocked_while_devices_are_asked_is_asked_about_again(home, root, first):
+    """With the reports; and before devices are asked at all."""
+    blocklist = root / "blocklist"
+    blocklist.write_text("News\n")
+    ask(home, root, 1, reports=made_up(first, root))
+    second = ask(home, root, 2)
+    run_reprocess(ReprocessRequest(release_id=first.release_id, blocklist=blocklist), home)
+    reports = made_up(second, root)
+    with pytest.raises(BadInput, match="goes on with one for free"):
+        ask(home, root, 2, reports=reports)
+    assert not second.state.has(Kind.DRAW_STARTED, CLIENTS)
+    assert listed(ask(home, root, 2, reports=reports, blocklist=blocklist)) == {"maps"}
+    third = ask(home, root, 3, blocklist=blocklist)
+    assert set(dict(package_of(third).head_list)) == {"maps"}
+    # It is not asked about what was kept back before its list was settled, or left out of that.
+    run_reprocess(ReprocessRequest(release_id=first.release_id, decimals=3), home)
+    assert listed(ask(home, root, 3, reports=made_up(third, root))) == {"maps"}
+
+
+def test_a_list_is_not_settled_without_what_was_blocked_since_it_was_drawn(home, root, first):
+    ask(home, root, 1, reports=made_up(first, root))
+    log = write_week(root / "week-2.tsv", OPTED_IN)
+    second = identify(week_request(log, 2, clients="reports"), home)
+    run_release(second, before="settle the list")
+    blocklist = root / "blocklist"
+    blocklist.write_text("News\n")
+    run_reprocess(ReprocessRequest(release_id=first.release_id, blocklist=blocklist), home)
+    for settle in (settle_list, lambda run: seal_list(run, [], is_signed_off=True)):
+        with pytest.raises(BadInput, match="goes on with one for free"):
+            settle(second)
+    assert not second.state.has(Kind.LISTED)
+    ask(home, root, 2, blocklist=blocklist)
+    assert set(dict(package_of(second).head_list)) == {"maps"}
 
 
 def test_a_package_is_taken_down_while_devices_are_asked(home, root, first):

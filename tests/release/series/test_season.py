@@ -16,9 +16,9 @@ from hybriddp.series.design import SeasonDesign
 from hybriddp.series.season import Track
 from tasks.budget.policy import Policy, set_policy
 from tasks.budget.reserve import void_reservation
-from tasks.budget.showing.overview import balance, set_membership
+from tasks.budget.showing.overview import balance, runway, set_membership
 from tasks.ledger.chain import moment_of
-from tasks.ledger.charges import DELTA_UNITS, RHO_UNITS
+from tasks.ledger.charges import DELTA_UNITS, RHO_UNITS, Charge
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.rules import Kind
 from tasks.log.ingest import ingest
@@ -262,6 +262,17 @@ def test_a_week_that_is_reserved_is_drawn_or_given_back_first(begun, root):
     void_reservation(begun, late.release_id)
     third = run_week(begun, root, 3, usual())
     assert [week.week for week in third.reservation.place.earlier] == [1]
+
+
+def test_after_a_gap_the_runway_knows_whose_week_is_still_ahead(begun, root):
+    """The second season begins in another week of the rotation: who has paid once pays later."""
+    [client] = {one for one in runway(begun).spent if one.epsilon}
+    run_week(begun, root, 5, usual(), accept_collapse=True)
+    ahead = runway(begun)
+    assert Charge.largest(ahead.spent).epsilon == client.epsilon, "nobody has served twice"
+    assert ahead.season is not None
+    assert (ahead.season.place.season, ahead.season.place.week) == (2, 1)
+    assert ahead.season.fits_clients == 12 // 4 - 2
 
 
 def test_a_week_that_was_overtaken_is_not_drawn(begun, root, monkeypatch):

@@ -8,8 +8,11 @@ import pytest
 from tasks.budget.paid import what_was_paid
 from tasks.ledger.ledger import Ledger, LedgerCorrupt
 from tasks.ledger.rules import Kind
+from tasks.measured.stored import measurement_path
+from tasks.products.head_list import CLIENTS, HEADLIST, OF_A_WEEK
 from tasks.products.head_list.run import identify
 from tasks.products.head_list.series import draws
+from tasks.publish.publish import withdraw
 from tasks.release.refusals import BudgetRefused
 from tasks.release.walk import run_release
 from tests.homes import new_home
@@ -73,6 +76,21 @@ def test_a_restored_state_goes_on(home, root):
     shutil.rmtree(home.series)
     require_refused(home, root, "Restore it")
     shutil.copytree(kept, home.series)
+    next_week(home, root)
+
+
+@pytest.mark.parametrize("group", OF_A_WEEK)
+def test_a_week_is_not_paid_for_if_one_that_it_is_estimated_from_is_lost(home, root, group):
+    """It had been drawn, and could then not be published."""
+    first = identify(week_request(root / "week-1.tsv", 1), home)
+    path = measurement_path(first, group)
+    path.rename(root / "away")
+    words = "estimated from it" if group != HEADLIST else "restore it"  # whose names are known
+    require_refused(home, root, words)
+    if group == CLIENTS:
+        withdraw(first, "its reports are lost")
+    else:
+        (root / "away").rename(path)
     next_week(home, root)
 
 

@@ -6,10 +6,11 @@ is in the manifest, and salted: without the salt anybody could test a guessed qu
 
 import secrets
 from collections.abc import Collection
+from contextlib import suppress
 from typing import Any
 
-from tasks.gates.blocklist import left_out, read_blocklist
-from tasks.ledger.ledger import IllegalStep
+from tasks.gates.blocklist import left_out, read_blocklist, require_blocklist_again
+from tasks.ledger.ledger import LedgerMoved
 from tasks.ledger.payloads import Listed
 from tasks.ledger.rules import Kind
 from tasks.ledger.witnesses import write_witness
@@ -44,6 +45,7 @@ def is_settled(run: HeadListRun) -> bool:
 
 def blocked_now(run: HeadListRun) -> list[str]:
     """Return the queries that S named and that the operator's blocklist holds."""
+    require_blocklist_again(run, run.request.blocklist)
     named = named_records(load_measurement(run, HEADLIST))["query"].to_pylist()
     return sorted(read_blocklist(run.request.blocklist) & set(named))
 
@@ -60,16 +62,22 @@ def seal_list(run: HeadListRun, blocked: Collection[str], *, is_signed_off: bool
     decision = Listed(
         left_out=sorted(blocked), salt=secrets.token_hex(_SALT_BYTES), signed_off=is_signed_off
     )
-    try:
-        run.ledger.append(Kind.LISTED, run.release_id, run.attempt, decision)
-    except IllegalStep:
-        if not run.state.has(Kind.LISTED):
-            raise
+    while True:
+        head = run.ledger.head()
+        if run.state.has(Kind.LISTED):
+            break
+        # What is kept back from here on comes after the decision, and is asked about again.
+        require_blocklist_again(run, run.request.blocklist)
+        with suppress(LedgerMoved):
+            run.ledger.append(
+                Kind.LISTED, run.release_id, run.attempt, decision, expected_head=head
+            )
     _write(run)
 
 
 def settle_list(run: HeadListRun) -> None:
     """Decide by the blocklist alone, if nobody has to sign off and nothing was decided."""
+    require_blocklist_again(run, run.request.blocklist)
     if is_settled(run):
         _write(run)
         _require_nothing_shown(run)

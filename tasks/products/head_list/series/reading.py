@@ -58,6 +58,21 @@ def measured_season(release: Release, tables: Mapping[str, pa.Table]) -> Measure
     return MeasuredSeason.of(season_of(place), weeks, place.unseen)
 
 
+def require_measured(run: HeadListRun) -> None:
+    """See that what a week is estimated from can be read, before anybody pays for it."""
+    for earlier in run.place.earlier:
+        before = Release(run.home, earlier.release_id, earlier.attempt)
+        try:
+            for group in OF_A_WEEK:
+                load_measurement(before, group)
+        except LedgerCorrupt as error:
+            raise LedgerCorrupt(
+                f"{error} Week {run.place.week} of series {run.place.series} is estimated from it, "
+                "too: until then nobody is charged. If it is lost for good, go on without that "
+                f"week: `hybriddp withdraw {earlier.release_id}`."
+            ) from None
+
+
 def known_before(run: HeadListRun, drawn: Sequence[Week]) -> tuple[list[Pair], dict[Pair, Said]]:
     """Return the records that are known before a week, and what was said of them before the season.
 
