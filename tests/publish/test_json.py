@@ -66,6 +66,7 @@ REFUSED = {
     "ledger erase 17": 2,
     "ledger policy --cap-epsilon 0": 2,
     "ledger void {published}": 1,
+    "ledger end-season nothing --yes": 2,
     f"ledger void {NOBODY}": 3,
     "keys init --home {tmp}/log.tsv": 2,
     "keys show --home {tmp}/absent": 2,
@@ -106,8 +107,10 @@ def test_every_command_has_the_option_and_is_tried_here():
     for name, command in every_command():
         assert "--json" in [option for one in command.params for option in one.opts], name
         assert any(is_about(line, name) for line in REFUSED), name
-        # Reprocessing needs Prefect: tests/flow/test_deployments.py reads its object.
-        assert any(is_about(line, name) for line in DONE) or name == "reprocess", name
+        # Reprocessing needs Prefect, and a season weeks: tests/flow/test_deployments.py and
+        # tests/release/series/test_ending.py read their objects.
+        is_read_elsewhere = name in ("reprocess", "ledger end-season")
+        assert any(is_about(line, name) for line in DONE) or is_read_elsewhere, name
 
 
 def options_of(request, **others: object) -> str:
