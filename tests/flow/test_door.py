@@ -216,6 +216,7 @@ def test_killed_serve_ends_its_runs_and_the_next_one_says_so(served, tmp_path):
     served.wait_for_words("marked as crashed: 1.")
     state = served.wait(run)
     assert (state["type"], state["message"]) == ("CRASHED", MESSAGE)
-    assert {task["type"] for task in states_of_tasks(served, run)} == {"CRASHED"}
+    # On a quick machine its first cells are done before the kill; none may seem to run on.
+    assert {task["type"] for task in states_of_tasks(served, run)} <= {"CRASHED", "COMPLETED"}
     assert served.call("GET", f"/flow_runs/{waiting}")["state"]["type"] == "PAUSED"
     assert served.call("GET", f"/flow_runs/{of_a_command}")["state"]["type"] == "RUNNING"

@@ -13,7 +13,6 @@ from tasks.log.ingest import ingest
 from tasks.log.raw.addresses import Address
 from tasks.log.raw.files import BadInput, inspect
 from tasks.log.spark import splits
-from tasks.log.spark.engine import SparkEngine
 from tasks.products.head_list.request import ReleaseRequest
 from tasks.products.head_list.run import identify
 from tasks.release.walk import run_release
@@ -152,6 +151,8 @@ def test_an_object_that_changes_between_its_count_and_its_reading(store, tmp_pat
 
 def before(monkeypatch, method, happens):
     """Let something happen before the engine does something."""
+    from tasks.log.spark.engine import SparkEngine  # only where there is Spark
+
     usual = getattr(SparkEngine, method)
 
     def disturbed(self, *given):
