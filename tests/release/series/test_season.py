@@ -248,7 +248,12 @@ def test_only_a_season_after_another_saves_its_first_week(two_weeks, root, monke
         patched.setattr(SeasonDesign, "after_a_season", lambda design: design)
         run_week(home, root, 4, usual())
     assert planned(5) == numbers != after
-    single = {"product": "single", "series": None, "season_weeks": 52}
+    single = {
+        "product": "single",
+        "series": None,
+        "season_weeks": 52,
+        "headlist_user_fraction": 0.5,
+    }
     run_release(identify(week_request(log, 3, **single), home))
     assert planned(4, product="single") == numbers, "a single release may know few names"
 

@@ -175,15 +175,21 @@ def require_carried(run: HeadListRun) -> None:
     """See that what a week is drawn from can be read, before anybody pays for it."""
     drawn = _drawn(run)
     known_before(run, drawn)
-    _carried(run, season_of(run.place), drawn)
+    if drawn:
+        week, digest = _left_by(drawn[-1])
+        _store_of(run).opened(week, digest)
 
 
 def _carried(run: HeadListRun, season: Season, drawn: Sequence[Week]) -> State:
     if not drawn:
         return State.nothing(season)
-    before = drawn[-1]
-    assert before.state is not None
-    return _store_of(run).load(before.place.week, before.state, season)
+    return _store_of(run).load(*_left_by(drawn[-1]), season)
+
+
+def _left_by(week: Week) -> tuple[int, str]:
+    """Return which week it was, and the digest of the state that it left."""
+    assert week.state is not None
+    return week.place.week, week.state
 
 
 def _require_next(run: HeadListRun) -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from hybriddp.series.measured import Prior
 from tasks.ledger.ledger import LedgerCorrupt
-from tasks.ledger.payloads import Drawn, EarlierWeek, SeasonPlace
+from tasks.ledger.payloads import EarlierWeek, SeasonPlace
 from tasks.ledger.rules import Kind
 from tasks.log.epochs import Epoch
 from tasks.measured.stored import load_measurement
@@ -18,6 +18,7 @@ from tasks.products.head_list.label import HeadListManifest
 from tasks.products.head_list.measuring.left_out_file import named_records
 from tasks.products.head_list.measuring.weighted import pairs_of
 from tasks.products.head_list.run import HeadListRun
+from tasks.products.head_list.series.earlier import measured_week
 from tasks.products.head_list.series.measured import (
     MeasuredSeason,
     Pair,
@@ -51,9 +52,8 @@ def measured_season(release: Release, tables: Mapping[str, pa.Table]) -> Measure
     place = place_of_release(release)
     weeks = []
     for earlier in place.earlier:
-        before = Release(release.home, earlier.release_id, earlier.attempt)
-        found = {group: load_measurement(before, group) for group in OF_A_WEEK}
-        weeks.append(WeekTables(earlier.week, before.group_size(HEADLIST), found))
+        before = measured_week(release.home, earlier)
+        weeks.append(WeekTables(earlier.week, before.n_people, before.tables))
     weeks.append(WeekTables(place.week, release.group_size(HEADLIST), tables))
     return MeasuredSeason.of(season_of(place), weeks, place.unseen)
 
@@ -61,10 +61,8 @@ def measured_season(release: Release, tables: Mapping[str, pa.Table]) -> Measure
 def require_measured(run: HeadListRun) -> None:
     """See that what a week is estimated from can be read, before anybody pays for it."""
     for earlier in run.place.earlier:
-        before = Release(run.home, earlier.release_id, earlier.attempt)
         try:
-            for group in OF_A_WEEK:
-                load_measurement(before, group)
+            measured_week(run.home, earlier)
         except LedgerCorrupt as error:
             raise LedgerCorrupt(
                 f"{error} Week {run.place.week} of series {run.place.series} is estimated from it, "
@@ -193,10 +191,9 @@ def stated_season(release: Release, head_list: pa.Table) -> dict[str, Any]:
 
 
 def _stated_week(release: Release, earlier: EarlierWeek) -> dict[str, Any]:
-    before = Release(release.home, earlier.release_id, earlier.attempt)
-    drawn = {group: before.state.find(Kind.DRAWN, group) for group in OF_A_WEEK}
+    before = measured_week(release.home, earlier)
     return {
         **earlier.as_json(),
-        "people": before.group_size(HEADLIST),
-        "measurements": {g: row.said(Drawn).sha256 for g, row in drawn.items() if row is not None},
+        "people": before.n_people,
+        "measurements": dict(before.digests),
     }

@@ -4,8 +4,10 @@ The first week of a season that is reserved fixes with what all of its weeks dra
 later ones repeat it. An epoch is a week here, whatever its length.
 """
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from hybriddp.exact import exact
@@ -83,8 +85,13 @@ def season_weeks(run: HeadListRun) -> list[Week]:
 
 
 def season_of(place: SeasonPlace) -> Season:
-    """Build the season again; everything is checked again."""
-    return Season.of_numbers(place.numbers)
+    """Build the season again; everything is checked, once for each season."""
+    return _checked(json.dumps(place.numbers))
+
+
+@lru_cache(8)
+def _checked(numbers: str) -> Season:
+    return Season.of_numbers(json.loads(numbers))
 
 
 def budget_of(place: SeasonPlace) -> Budget:

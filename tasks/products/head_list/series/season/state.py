@@ -108,6 +108,10 @@ class StateStore:
 
     def load(self, week: int, digest: str, season: Season) -> State:
         """Read the state after a week, if it is the one that the ledger knows."""
+        return State.of_bytes(self.opened(week, digest), week, season)
+
+    def opened(self, week: int, digest: str) -> bytes:
+        """Return that state as it was written: whoever has it knows that it can be read."""
         try:
             sealed = self._file(week).read_bytes()
         except OSError:
@@ -120,13 +124,12 @@ class StateStore:
             )
         try:
             nonce, rest = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
-            data = self._key(make=False).decrypt(nonce, rest, self._bound_to(week))
+            return self._key(make=False).decrypt(nonce, rest, self._bound_to(week))
         except InvalidTag:
             raise LedgerCorrupt(
                 f"{self.folder / _KEY_FILE} is not the key of this season; restore it from the "
                 "backup. Nothing was drawn."
             ) from None
-        return State.of_bytes(data, week, season)
 
     def keep_only(self, week: int | None) -> None:
         """Remove every state but that of a week; without one the season is over, with its key."""
