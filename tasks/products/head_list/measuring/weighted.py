@@ -14,6 +14,7 @@ from hybriddp.arrays import IntArray
 from hybriddp.blender.mechanisms import weighted_mechanism
 from hybriddp.blender.weighted.weights import weights_up_to
 from tasks.log.cohorts import read_participants
+from tasks.log.engine import Engine
 from tasks.log.warehouse import open_warehouse
 from tasks.measured.drawing import draw_once
 from tasks.products.head_list import HEADLIST
@@ -54,18 +55,25 @@ def sum_records(
     run: HeadListRun, most_records: int, weight_units: int, share_units: int
 ) -> pa.Table:
     """Sum up weights, shares and concentrations by record, of everybody sealed into S. Private."""
-    weights = weights_up_to(most_records, weight_units)
-    given = pa.table({"n_records": np.arange(1, len(weights) + 1), "weight": weights})
     with open_warehouse(run) as engine:
         read_participants(engine, run)
-        engine.put("weights", given)
-        engine.step("head_list/weighted/own_records")
-        engine.step(
-            "head_list/weighted/record_sums",
-            most_records=most_records,
-            share_units=share_units,
-        )
-        return engine.fetch("record_sums")
+        return sums_of_sealed(engine, most_records, weight_units, share_units)
+
+
+def sums_of_sealed(
+    engine: Engine, most_records: int, weight_units: int, share_units: int
+) -> pa.Table:
+    """Do the same where the participants were read. Private."""
+    weights = weights_up_to(most_records, weight_units)
+    given = pa.table({"n_records": np.arange(1, len(weights) + 1), "weight": weights})
+    engine.put("weights", given)
+    engine.step("head_list/weighted/own_records")
+    engine.step(
+        "head_list/weighted/record_sums",
+        most_records=most_records,
+        share_units=share_units,
+    )
+    return engine.fetch("record_sums")
 
 
 def shares_on(listing: Listing, sums: pa.Table) -> IntArray:

@@ -18,6 +18,7 @@ from hybriddp.series.finding import Carried, WeekFinding
 from hybriddp.series.season import Season
 from tasks.gates.blocklist import require_blocklist
 from tasks.log.cohorts import read_participants
+from tasks.log.engine import Engine
 from tasks.log.warehouse import open_warehouse
 from tasks.measured.drawing import draw_together
 from tasks.products.head_list import HEADLIST, JOINING
@@ -26,7 +27,7 @@ from tasks.products.head_list.measuring.weighted import (
     measured_table,
     pairs_of,
     shares_on,
-    sum_records,
+    sums_of_sealed,
 )
 from tasks.products.head_list.run import HeadListRun
 from tasks.products.head_list.series.measured import Pair, Said, with_prior
@@ -63,8 +64,11 @@ def draw_week(run: HeadListRun) -> pa.Table:
         drawn = _drawn(run)
         numbers = season.most_records, season.weight_units, season.share_units
         known, prior = known_before(run, drawn)
-        sums, carried = sum_records(run, *numbers), _carried(run, season, drawn)
-        return Counted(sums, known, prior, carried, _count_unseen(run))
+        with open_warehouse(run) as engine:
+            read_participants(engine, run)
+            sums = sums_of_sealed(engine, *numbers)
+            n_unseen = _count_unseen(engine, run)
+        return Counted(sums, known, prior, _carried(run, season, drawn), n_unseen)
 
     def draw(counted: Counted) -> dict[str, pa.Table]:
         tables, state = draw_from(season, run.place.week, counted)
@@ -157,7 +161,7 @@ def _measure(
     return with_prior(table, counted.prior)
 
 
-def _count_unseen(run: HeadListRun) -> int | None:
+def _count_unseen(engine: Engine, run: HeadListRun) -> int | None:
     """Count who joined and is not in this week's log, if clients are only those who are. Private.
 
     What clients report is then of people who searched, and so must be what it is compared with.
@@ -165,10 +169,8 @@ def _count_unseen(run: HeadListRun) -> int | None:
     """
     if run.request.roster is not None or run.request.clients == "reports":
         return None
-    with open_warehouse(run) as engine:
-        read_participants(engine, run)
-        engine.step("head_list/series/unseen_people")
-        return int(engine.fetch("unseen_people")["n_unseen"][0].as_py())
+    engine.step("head_list/series/unseen_people")
+    return int(engine.fetch("unseen_people")["n_unseen"][0].as_py())
 
 
 def require_carried(run: HeadListRun) -> None:
