@@ -18,6 +18,7 @@ from tasks.release.outcome import Outcome
 from tasks.release.replay import refuse_if_it_names
 from tasks.release.run import LogRun
 from tasks.store.home import Home
+from tasks.store.imports import importing
 
 Timings = dict[str, float]
 
@@ -50,8 +51,9 @@ def run_flow(name: str, request: object, home: Home, *, is_quiet: bool) -> tuple
     """Run a flow and show its steps; return its result, and the seconds of every step."""
     with Progress(is_quiet=is_quiet) as progress:
         server = begin(home)  # it starts while this process imports Prefect: seconds, both
-        flow = getattr(import_module(f"flows.{name}"), name)
-        orchestrated = import_module("tasks.orchestration.tasks")
+        with importing():
+            flow = getattr(import_module(f"flows.{name}"), name)
+            orchestrated = import_module("tasks.orchestration.tasks")
         if isinstance(request, LogRequest):  # whose log will be judged
             _get_gates_ready()
         server.wait()

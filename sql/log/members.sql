@@ -1,16 +1,9 @@
 -- Grain: one row for each member: every person that the log of the epoch names, whatever their rows
 -- are worth. Rows outside the epoch name nobody; a row whose time cannot be read counts as inside.
-with named as (
-    select person, optin, 1 as n_rows from stg_log
-    union all
-    select person, cast(null as boolean) as optin, 0 as n_rows from broken_lines
-)
-
-select
-    person,
-    -- Opted in only if every row that says something says so.
-    coalesce(bool_and(optin), false) as is_optin,
-    cast(sum(n_rows) as bigint) as n_rows
-from named
-where coalesce(person, '') <> ''
-group by person
+select person, coalesce(is_optin, false) as is_optin, n_rows
+from active_people
+union all
+-- Lines that could not be split into columns name people, too.
+select distinct person, false as is_optin, cast(0 as bigint) as n_rows
+from broken_lines
+where person <> '' and person not in (select person from active_people)

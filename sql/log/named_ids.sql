@@ -2,6 +2,6 @@
 select person from members
 union
 -- Without a roster, members are all of these.
-select person from stg_log where $has_roster and coalesce(person, '') <> ''
+select person from active_people where $has_roster
 union
 select person from broken_lines where $has_roster and coalesce(person, '') <> ''

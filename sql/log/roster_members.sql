@@ -4,12 +4,8 @@ with listed as (
     from stg_roster
     where coalesce(person, '') <> ''
     group by person
-),
-
-active as (
-    select person, count(*) as n_rows from stg_log where person is not null group by person
 )
 
-select listed.person, listed.is_optin, coalesce(active.n_rows, 0) as n_rows
+select listed.person, listed.is_optin, coalesce(active_people.n_rows, 0) as n_rows
 from listed
-left join active on active.person = listed.person
+left join active_people on active_people.person = listed.person

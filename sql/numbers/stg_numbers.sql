@@ -15,9 +15,12 @@ with cleaned as (
             when trim(optin) <> ''
                 then regexp_full_match(lower(trim(optin)), '1|true|t|yes|y')
         end as optin,
-        -- Other times may say their time zone, which is slow, and which a plain timestamp forgets.
+        -- Files may hold times as such. Other texts may say their time zone, which is slow, and
+        -- which a plain timestamp forgets.
         case
-            when searched_at like '____-__-__ __:__:__' then try_cast(searched_at as timestamp)
+            when typeof(searched_at) = 'TIMESTAMP' then try_cast(searched_at as timestamp)
+            when cast(searched_at as varchar) like '____-__-__ __:__:__'
+                then try_cast(searched_at as timestamp)
             else try_cast(searched_at as timestamptz) at time zone 'UTC'
         end as searched_at,
         searched_at is not null as has_time,

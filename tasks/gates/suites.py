@@ -22,6 +22,7 @@ from types import ModuleType
 from typing import Any
 
 from hybriddp.errors import require
+from tasks.store.imports import importing
 
 SUITES = Path(__file__).parents[2] / "expectations"
 # What judging itself sets: the last rank that a table of that many rows can have.
@@ -128,7 +129,7 @@ def great_expectations() -> tuple[Any, Any]:
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
     # Its log quotes exceptions, and these may quote values: nothing that it logs may pass.
     logging.getLogger("great_expectations").setLevel(logging.CRITICAL + 1)
-    with warnings.catch_warnings(), _lazily():
+    with warnings.catch_warnings(), _lazily(), importing():
         # It imports `sre_constants`, which Python 3.11 deprecates.
         warnings.filterwarnings("ignore", "module 'sre_", DeprecationWarning)
         import great_expectations as gx

@@ -18,7 +18,7 @@ from tasks.log.duck.instances import attached, cursor_of, start
 from tasks.log.duck.interrupts import stoppable
 from tasks.log.failures import EngineFailed, OutOfSpace, silent
 from tasks.log.groups import whole_groups
-from tasks.log.raw.file_sql import paths_of, quoted, reader_of, text_of
+from tasks.log.raw.file_sql import Columns, paths_of, quoted, reader_of, selected
 from tasks.store.machine import machine_fault_in
 from tasks.store.paths import plain_path, require_plain_folder
 from tasks.store.working_copies import hold, remove
@@ -36,12 +36,12 @@ class Engine(Protocol):
     """What the tasks ask of an engine."""
 
     def read(
-        self, name: str, source: "Source", columns: Mapping[str, str | Sequence[str] | None]
+        self, name: str, source: "Source", columns: Columns, *, time: str | None = None
     ) -> None:
         """Make files visible to SQL: for each name a column of theirs as text, a list, or nulls.
 
-        Lines of text that do not split into the columns are listed in `<name>_errors` by whoever
-        reads the others.
+        The column `time` comes as timestamps if the files hold it so. Lines of text that do not
+        split into the columns are listed in `<name>_errors` by whoever reads the others.
         """
 
     def read_sealed(self, name: str, files: Sequence[Path]) -> None:
@@ -95,22 +95,20 @@ class DuckDBEngine:
         self._connection = connection
 
     def read(
-        self, name: str, source: "Source", columns: Mapping[str, str | Sequence[str] | None]
+        self, name: str, source: "Source", columns: Columns, *, time: str | None = None
     ) -> None:
         """Make files visible to SQL: for each name a column of theirs as text, a list, or nulls."""
         # Importing it takes long, and whoever looks at the ledger reads no log.
         from tasks.log.raw.parquet_times import batches_of_near_times, has_far_times
 
-        selected = ", ".join(
-            f"{text_of(source, column)} as {wanted}" for wanted, column in columns.items()
-        )
         reader = reader_of(source, f"{name}_errors")
         with silent(name):
             if has_far_times(source, columns.values()):
                 reader = f"{name}_batches"
                 self._connection.register(reader, batches_of_near_times(source, columns.values()))
             self._connection.execute(
-                f"create or replace temp view {name} as select {selected} from {reader}"
+                f"create or replace temp view {name} as "
+                f"select {selected(source, columns, time)} from {reader}"
             )
 
     def read_sealed(self, name: str, files: Sequence[Path]) -> None:

@@ -65,8 +65,9 @@ def unread_warehouse(run: LogRun) -> Iterator[Engine | None]:
         yield None
         return
     with judged_reading(run), open_warehouse(run) as engine:
-        # A warehouse of version 0.1.0 has metrics that say nothing of epochs and spellings.
-        is_read = engine.has("log_metrics") and engine.has("folded_ids")
+        # A warehouse of an older version lacks tables: of version 0.1.0 its metrics say nothing of
+        # epochs and spellings.
+        is_read = all(map(engine.has, ("log_metrics", "folded_ids", "active_people")))
         yield None if is_read else engine
 
 
@@ -84,7 +85,7 @@ def load_log(
     rules |= {"epoch_start": start, "epoch_end": end, "needs_time": needs_time}
     with _as_found(source), _every_line(engine, source, "stg_log", "broken_lines"):
         with _reading(run.request.log, source):
-            engine.read("raw_log", source, columns)
+            engine.read("raw_log", source, columns, time="searched_at")
             engine.each_row(staging, "raw_log", into="stg_log", **rules, **ids)
         if source.dialect == "parquet":
             engine.put("broken_lines", _BROKEN.empty_table())
@@ -99,6 +100,7 @@ def load_log(
                 **ids,
             )
     engine.step("log/rejects")
+    engine.step(run.active_people)
     load_members(engine, run, ids)
     engine.step("log/named_ids", has_roster=run.request.roster is not None)
     engine.map("named_ids", with_folded_ids, "folded_ids")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from hybriddp.device.package import canonical_json
 from tasks.ledger.ledger import Ledger
@@ -79,6 +79,8 @@ class LogRun(Release):
     """One run of a release from a log, with what the operator asked for."""
 
     request: LogRequest
+    # The step that finds out whom rows name, and what else the product needs of each.
+    active_people: ClassVar[str] = "log/active_people"
 
     @property
     def product(self) -> Product:

@@ -21,7 +21,9 @@ def test_records_are_chosen_in_the_logs_order():
             "create table candidates as "
             "select 'p' as person, 'a'::blob as account, 'C' as cohort, 10 as first_pick"
         )
+        connection.execute("alter table stg_log add column optin boolean")
         engine = DuckDBEngine(connection)
+        engine.step("head_list/active_people")
         engine.step("head_list/chosen_records", max_records_optin=1, max_records_client=100)
         found = {int(row["query"]) for row in engine.fetch("chosen_records").to_pylist()}
     assert found == set(range(20, 220, 2))

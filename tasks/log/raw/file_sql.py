@@ -1,6 +1,6 @@
 """The SQL by which DuckDB reads people's files, and reads an id off a line that it cannot read."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,6 +8,9 @@ from tasks.store.paths import plain_path
 
 if TYPE_CHECKING:
     from tasks.log.raw.files import Source
+
+# For each wanted name a column of the files, a list of them, or none.
+Columns = Mapping[str, str | Sequence[str] | None]
 
 # A longer line is rejected by the reader; a query of a megabyte is read, and rejected by name.
 _MAX_LINE_BYTES = 4_000_000
@@ -40,11 +43,22 @@ def reader_of(source: "Source", errors: str, part: str | None = None) -> str:
     )
 
 
-def text_of(source: "Source", column: str | Sequence[str] | None) -> str:
+def selected(source: "Source", columns: Columns, time: str | None) -> str:
+    """Return what reads columns in SQL: as texts, but `time` as it is if the files hold times."""
+    read = {
+        wanted: _column(source, str(column))
+        if wanted == time and column in source.times
+        else _text_of(source, column)
+        for wanted, column in columns.items()
+    }
+    return ", ".join(f"{what} as {wanted}" for wanted, what in read.items())
+
+
+def _text_of(source: "Source", column: str | Sequence[str] | None) -> str:
     """Return what reads a column as text in SQL; of several columns, a list of texts."""
     if column is None or isinstance(column, str):
         return f"cast({_column(source, column) if column else 'null'} as varchar)"
-    return f"[{', '.join(text_of(source, name) for name in column)}]"
+    return f"[{', '.join(_text_of(source, name) for name in column)}]"
 
 
 def _column(source: "Source", column: str) -> str:

@@ -44,6 +44,7 @@ class Source:
     files: tuple[LogFile, ...]
     dialect: str  # tsv, csv or parquet
     columns: tuple[str, ...]
+    times: frozenset[str] = frozenset()  # columns that hold times as such, without a time zone
 
     @property
     def is_stored(self) -> bool:
@@ -104,7 +105,17 @@ def inspect(path: Place, texts: Iterable[str], what: str, numbers: Iterable[str]
             raise BadInput(f"{file} has other columns than {files[0].name}; load them separately.")
     if dialect == "parquet":
         _require_same_types(files, wanted)
-    return Source(files, dialect, headers[files[0]])
+    return Source(files, dialect, headers[files[0]], _times_in(files[0], dialect))
+
+
+def _times_in(file: LogFile, dialect: str) -> frozenset[str]:
+    if dialect != "parquet":
+        return frozenset()
+    return frozenset(field.name for field in _parquet_schema(file) if _is_plain_time(field.type))
+
+
+def _is_plain_time(kind: pa.DataType) -> bool:
+    return pa.types.is_timestamp(kind) and kind.tz is None and kind.unit in ("ms", "us")
 
 
 def _how_to_name(missing: list[str], texts: tuple[str, ...], what: str) -> str:

@@ -1,6 +1,6 @@
 """Small things that the engine does with Spark's frames."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +8,8 @@ import pyarrow as pa
 
 from hybriddp.errors import HybridDPError
 from tasks.log.failures import EngineFailed, EngineLost
+from tasks.log.raw.file_sql import Columns
+from tasks.log.raw.files import Source
 from tasks.log.spark.cluster import what_was_lost
 from tasks.log.spark.kernels import ROW
 
@@ -22,7 +24,7 @@ def mapped(frame: "DataFrame", kernel: Callable[..., Any], schema: pa.Schema) ->
     """Run a kernel on all parts of a frame."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    return frame.mapInArrow(kernel, from_arrow_schema(schema))
+    return frame.mapInArrow(kernel, from_arrow_schema(schema, prefer_timestamp_ntz=True))
 
 
 def with_place(frame: "DataFrame") -> "DataFrame":
@@ -32,12 +34,14 @@ def with_place(frame: "DataFrame") -> "DataFrame":
     return frame.withColumn(PLACE, monotonically_increasing_id())
 
 
-def raw_schema(columns: Mapping[str, str | Sequence[str] | None]) -> pa.Schema:
-    """Return what is read of files: texts, lists of texts, and each row's place."""
+def raw_schema(source: Source, columns: Columns, time: str | None) -> pa.Schema:
+    """Return what is read of files: texts, lists of texts, perhaps times, and each row's place."""
     kinds = {
         name: pa.string() if column is None or isinstance(column, str) else pa.list_(pa.string())
         for name, column in columns.items()
     }
+    if time is not None and columns[time] in source.times:
+        kinds[time] = pa.timestamp("us")
     return pa.schema([*kinds.items(), (ROW, pa.int64())])
 
 

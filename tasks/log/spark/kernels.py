@@ -5,7 +5,7 @@ Errors leave a worker without their words, which may quote rows and would stand 
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -21,7 +21,6 @@ from tasks.log.failures import EngineFailed
 
 # The place of a row among all rows of the files, which SQL calls as DuckDB does.
 ROW = "rowid"
-Columns = Mapping[str, str | Sequence[str] | None]
 Batches = Iterable[pa.RecordBatch]
 
 

@@ -83,12 +83,19 @@ def _require_portable(file: str, tree: exp.Expr) -> None:
         )
         is_known &= not isinstance(node, exp.DataType) or node.this in _ALLOWED_TYPES
         # Lists are collected in no order on Spark: sort them.
-        is_known &= not isinstance(node, exp.ArrayAgg) or isinstance(node.parent, exp.ArraySort)
+        is_known &= not isinstance(node, exp.ArrayAgg) or _is_sorted(node)
         if not is_known:
             raise NotPortable(
                 f"step {file} has {type(node).__name__}, of which nobody knows that it means the "
                 "same on Spark. Write it otherwise, or let the step look at each row alone."
             )
+
+
+def _is_sorted(collected: exp.Expr) -> bool:
+    parent = collected.parent
+    if isinstance(parent, exp.Filter):
+        parent = parent.parent
+    return isinstance(parent, exp.ArraySort)
 
 
 def _respelled(tree: exp.Expr, whole_numbers: Iterable[str]) -> exp.Expr:

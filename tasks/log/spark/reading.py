@@ -11,11 +11,11 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from tasks.log.raw.file_sql import reader_of, text_of
+from tasks.log.raw.file_sql import Columns, reader_of, selected
 from tasks.log.raw.files import Source
 from tasks.log.raw.opening import parquet_of
 from tasks.log.raw.parquet_times import near_batch
-from tasks.log.spark.kernels import ROW, Batches, Columns, cursor, fetched, silent_worker
+from tasks.log.spark.kernels import ROW, Batches, cursor, fetched, silent_worker
 from tasks.log.spark.splits import ROWS_A_FILE, Chunk, Split, chunks_of, scan_split
 
 ERRORS = pa.schema(
@@ -41,6 +41,7 @@ class ReadParts:
 
     source: Source
     columns: Columns
+    time: str | None
     schema: pa.Schema
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -88,10 +89,8 @@ class ReadParts:
                     first += batch.num_rows
 
     def _texts(self, connection: duckdb.DuckDBPyConnection, name: str) -> pa.Table:
-        selected = ", ".join(
-            f"{text_of(self.source, column)} as {wanted}" for wanted, column in self.columns.items()
-        )
-        return fetched(connection, f"select {selected} from {name}")
+        read = selected(self.source, self.columns, self.time)
+        return fetched(connection, f"select {read} from {name}")
 
 
 def _together(

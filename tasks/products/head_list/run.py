@@ -1,6 +1,7 @@
 """One run of a head list's release: which one it is, and whether devices report."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from hybriddp.params import BlenderParams
 from tasks.budget.policy import current_policy
@@ -30,6 +31,7 @@ class HeadListRun(SearchRun):
     """One run of a head list's release."""
 
     request: ReleaseRequest
+    active_people: ClassVar[str] = "head_list/active_people"
 
     @property
     def has_devices(self) -> bool:
