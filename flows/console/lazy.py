@@ -15,6 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from flows.console.terminal import harmless, say_error, show_anything
 from tasks.release.refusals import BAD_INPUT, FAILED, faults_of
+from tasks.store.imports import importing
 
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 
@@ -29,7 +30,8 @@ class Lazy(NamedTuple):
 
     def load(self) -> Command:
         """Import the command."""
-        found = getattr(import_module(f"flows.cli.{self.module}"), self.name)
+        with importing():
+            found = getattr(import_module(f"flows.cli.{self.module}"), self.name)
         if isinstance(found, typer.Typer):
             return typer.main.get_group(found)
         alone = typer.Typer(add_completion=False, context_settings=HELP_NAMES)

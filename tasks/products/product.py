@@ -10,6 +10,8 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from tasks.store.imports import importing
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -50,7 +52,8 @@ class Later(Generic[T]):
 
     def get(self) -> T:
         """Import it."""
-        module = import_module(self.module)
+        with importing():
+            module = import_module(self.module)
         part: T = module if self.name is None else getattr(module, self.name)  # type: ignore[assignment]
         return part
 
