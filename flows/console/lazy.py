@@ -14,8 +14,8 @@ from typer._click.exceptions import ClickException, NoArgsIsHelpError
 from typer.core import TyperCommand, TyperGroup
 
 from flows.console.terminal import harmless, say_error, show_anything
+from tasks.imports import importing
 from tasks.release.refusals import BAD_INPUT, FAILED, faults_of
-from tasks.store.imports import importing
 
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 

@@ -10,6 +10,7 @@ from flows.console.terminal import Progress, say, say_json
 from flows.console.verifying import verify_folder
 from flows.server.environment import configure
 from flows.server.temporary import begin
+from tasks.imports import importing
 from tasks.ledger.rules import Kind
 from tasks.products.product import Product
 from tasks.products.request import LogRequest
@@ -18,7 +19,6 @@ from tasks.release.outcome import Outcome
 from tasks.release.replay import refuse_if_it_names
 from tasks.release.run import LogRun
 from tasks.store.home import Home
-from tasks.store.imports import importing
 
 Timings = dict[str, float]
 

@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import Any
 
 from hybriddp.errors import require
-from tasks.store.imports import importing
+from tasks.imports import importing
 
 SUITES = Path(__file__).parents[2] / "expectations"
 # What judging itself sets: the last rank that a table of that many rows can have.

@@ -10,7 +10,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from tasks.store.imports import importing
+from tasks.imports import importing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     Tables = Mapping[str, pa.Table]
 
 T = TypeVar("T")
-Parameters = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +52,8 @@ class Later(Generic[T]):
     def get(self) -> T:
         """Import it."""
         with importing():
-            module = import_module(self.module)
-        part: T = module if self.name is None else getattr(module, self.name)  # type: ignore[assignment]
-        return part
+            module: Any = import_module(self.module)
+        return module if self.name is None else getattr(module, self.name)  # type: ignore[no-any-return]
 
 
 class Checking(Protocol):
@@ -220,8 +218,7 @@ class Product:
         """Build what these settings would publish now."""
         from tasks.verify.manifest import SCHEMA_VERSION
 
-        if hidden is None:
-            hidden = frozenset(self.making.blocked(release, settings))
+        hidden = frozenset(self.making.blocked(release, settings)) if hidden is None else hidden
         return self.make(release, settings.model_dump(), hidden, SCHEMA_VERSION)
 
     def make(

@@ -79,8 +79,7 @@ class LogRun(Release):
     """One run of a release from a log, with what the operator asked for."""
 
     request: LogRequest
-    # The step that finds out whom rows name, and what else the product needs of each.
-    active_people: ClassVar[str] = "log/active_people"
+    active_people: ClassVar[str] = "log/active_people"  # the step that finds whom rows name
 
     @property
     def product(self) -> Product:
@@ -118,9 +117,8 @@ def log_source(request: LogRequest) -> Source:
 
 def roster_source(request: LogRequest) -> Source | None:
     """Inspect the roster, if there is one."""
-    if request.roster is None:
-        return None
-    return inspect(request.roster, request.roster_columns, "roster")
+    path = request.roster
+    return None if path is None else inspect(path, request.roster_columns, "roster")
 
 
 def find_attempt(request: LogRequest, home: Home) -> tuple[str, int]:

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import pyarrow as pa
-
 from hybriddp.errors import HybridDPError
 from tasks.log.raw.addresses import Address, Place
 from tasks.log.raw.header import header_of, refuse_other_delimiter, what_is_there
-from tasks.log.raw.opening import LogFile, each, opened, parquet_of
+from tasks.log.raw.opening import LogFile, each, opened
+from tasks.log.raw.parquet_types import plain_columns, require_same_types, times_in
 from tasks.log.raw.stores import StoredFile, stored_files
 from tasks.release.refusals import BadInput as BadInput
 from tasks.store.machine import MachineFailed, machine_fault
@@ -25,16 +24,6 @@ from tasks.store.paths import is_utf8
 _MARKERS = (".", "_")
 _HASHED_BYTES = 1 << 23
 _DIALECTS = {".tsv": "tsv", ".txt": "tsv", ".csv": "csv", ".parquet": "parquet"}
-
-_PLAIN_TYPES = (
-    pa.types.is_string,
-    pa.types.is_large_string,
-    pa.types.is_string_view,
-    pa.types.is_integer,
-    pa.types.is_boolean,
-    pa.types.is_temporal,
-    pa.types.is_null,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,18 +93,9 @@ def inspect(path: Place, texts: Iterable[str], what: str, numbers: Iterable[str]
         if columns != headers[files[0]]:
             raise BadInput(f"{file} has other columns than {files[0].name}; load them separately.")
     if dialect == "parquet":
-        _require_same_types(files, wanted)
-    return Source(files, dialect, headers[files[0]], _times_in(files[0], dialect))
-
-
-def _times_in(file: LogFile, dialect: str) -> frozenset[str]:
-    if dialect != "parquet":
-        return frozenset()
-    return frozenset(field.name for field in _parquet_schema(file) if _is_plain_time(field.type))
-
-
-def _is_plain_time(kind: pa.DataType) -> bool:
-    return pa.types.is_timestamp(kind) and kind.tz is None and kind.unit in ("ms", "us")
+        require_same_types(files, wanted)
+    times = times_in(files[0]) if dialect == "parquet" else frozenset()
+    return Source(files, dialect, headers[files[0]], times)
 
 
 def _how_to_name(missing: list[str], texts: tuple[str, ...], what: str) -> str:
@@ -202,59 +182,9 @@ def _dialect(file: LogFile, what: str) -> str:
 
 def _columns(file: LogFile, dialect: str, texts: tuple[str, ...], what: str) -> tuple[str, ...]:
     if dialect == "parquet":
-        return _parquet_columns(file, texts)
+        return plain_columns(file, texts)
     return (_stored_header if isinstance(file, StoredFile) else header_of)(file, dialect, what)
 
 
-def _parquet_schema(file: LogFile) -> pa.Schema:
-    return (_stored_schema if isinstance(file, StoredFile) else _read_schema)(file)
-
-
-def _read_schema(file: LogFile) -> pa.Schema:
-    try:
-        with parquet_of(file) as found:
-            schema: pa.Schema = found.schema_arrow
-            return schema
-    except (pa.ArrowException, OSError) as error:
-        if isinstance(error, OSError) and (fault := machine_fault(error)):
-            raise MachineFailed(f"{file}: {fault}") from None
-        raise BadInput(f"{file} is not a Parquet file, or is damaged.") from None
-
-
 # A log is looked at several times, and a store is asked once for what has the same mark.
-_stored_header, _stored_schema = cache(header_of), cache(_read_schema)
-
-
-def _parquet_columns(file: LogFile, texts: tuple[str, ...]) -> tuple[str, ...]:
-    schema = _parquet_schema(file)
-    for field in schema:
-        if field.name in texts and not _is_plain(field.type):
-            raise BadInput(
-                f"{file} holds {field.name} as {field.type}, which has no one spelling; "
-                "write it as text, or as whole numbers."
-            )
-    return tuple(schema.names)
-
-
-def _require_same_types(files: tuple[LogFile, ...], wanted: Iterable[str]) -> None:
-    """Refuse files of different types: DuckDB casts all of them to those of the first file.
-
-    The texts 0142 and 142.4 would become the person 142, and a time would lose its zone.
-    """
-    first, *others = each(_parquet_schema, files)
-    for file, schema in zip(files[1:], others, strict=True):
-        for column in wanted:
-            one, other = first.field(column).type, schema.field(column).type
-            if one != other:
-                raise BadInput(
-                    f"{file} holds {column} as {other}, but {files[0].name} as {one}, so equal "
-                    "values could differ and different ones be equal; write that column with one "
-                    "type in all files."
-                )
-
-
-def _is_plain(kind: pa.DataType) -> bool:
-    """Whether values of this type have one spelling: 7 and 7.0 would be two people."""
-    if pa.types.is_dictionary(kind):
-        return _is_plain(kind.value_type)
-    return any(is_such(kind) for is_such in _PLAIN_TYPES)
+_stored_header = cache(header_of)
