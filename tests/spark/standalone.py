@@ -79,7 +79,7 @@ class Cluster:
             "spark.ui.enabled=false", "spark.connect.grpc.binding.address=127.0.0.1",
             f"spark.connect.grpc.binding.port={port}", *settings,
         ]  # fmt: skip
-        self._run(
+        self.server = self._run(
             [
                 "bin/spark-submit", "--master", self.address,
                 "--class", "org.apache.spark.sql.connect.service.SparkConnectServer",

@@ -5,11 +5,19 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.homes import new_home
-from tests.release.faults import read_lines, run_child, run_until
+from tasks.ledger.rules import Kind
+from tests.homes import new_home, steps_of
+from tests.release.faults import (
+    join,
+    read_lines,
+    run_child,
+    run_to_the_end,
+    run_until,
+    start_child,
+)
 from tests.release.support import request_for
-from tests.spark.faults import on_cluster
-from tests.spark.standalone import Cluster
+from tests.spark.faults import Plan, Whom, on_cluster, reached_in
+from tests.spark.standalone import Cluster, end, until
 from tests.spark.test_release import SECRET, require_nothing_private, secret_log
 from tests.spark.watched import charged
 
@@ -40,3 +48,38 @@ def test_it_is_what_duckdb_decides_and_tells_nothing(tmp_path):
     assert "MapInArrow" in said
     assert SECRET in log.read_text()
     require_nothing_private(said, home)
+
+
+def impatiently(*args):
+    """Run a release that asks a server which does not answer for a second, not for two minutes."""
+    from tasks.log.spark import session
+
+    session._MOST_RETRIES = 3
+    on_cluster(*args)
+
+
+@pytest.mark.slow
+@pytest.mark.kills
+def test_a_server_that_dies_is_refused_and_the_release_goes_on_behind_another(tmp_path):
+    log = secret_log(tmp_path)
+    new_home(tmp_path / "duckdb/home", known_keys=True)
+    root = shutil.copytree(tmp_path / "duckdb", tmp_path / "spark")
+    asked = {"columns": {}, "optin_fraction": 0.4}
+    in_peace = request_for(log, engine="duckdb", **asked)
+    assert run_child(on_cluster, {}, None, run_until, tmp_path / "duckdb", in_peace, None) == 0
+    request = request_for(log, engine="spark", **asked)
+    waits = Plan(Whom.WAIT, only="step-headlist_counts")  # between the charge and the first draw
+    with ExitStack() as stack:
+        cluster = Cluster(tmp_path / "cluster", stack)
+        env = {"HYBRIDDP_SPARK": cluster.connect_server()}
+        release = start_child(impatiently, env, waits, run_to_the_end, root, request)
+        until(lambda: reached_in(root) or not release.is_alive(), "the step runs")
+        end(cluster.server)
+        assert join(release) == 1
+        [outcome] = read_lines(root / "outcome")
+        assert "EngineLost: step head_list/headlist_counts was not finished" in outcome["failed"]
+        assert [row.kind for row in steps_of(new_home(root / "home"))] == [Kind.RESERVED]
+        env = {"HYBRIDDP_SPARK": cluster.connect_server()}
+        assert run_child(on_cluster, env, None, run_to_the_end, root, request) == 0
+    assert charged(new_home(root / "home")) == charged(new_home(tmp_path / "duckdb/home"))
+    assert read_lines(root / "counted") == read_lines(tmp_path / "duckdb/counted")
