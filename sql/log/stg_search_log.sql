@@ -5,14 +5,16 @@
 -- once are looked at once there.
 with looked_at as (
     select
-        person,
+        cast(person as varchar) as person,
         query,
         optin,
         nullif(trim(url), '') as url,
-        regexp_full_match(person, '[!-~]([ -~]*[!-~])?') as is_plain_id,  -- printable ASCII
+        -- Printable ASCII, as whole numbers are, which files may hold as such.
+        typeof(person) <> 'VARCHAR'
+        or regexp_full_match(cast(person as varchar), '[!-~]([ -~]*[!-~])?') as is_plain_id,
         case
-            when strlen(person) <= $max_id_bytes then false
-            else strlen(trim(person, ' ')) > $max_id_bytes
+            when strlen(cast(person as varchar)) <= $max_id_bytes then false
+            else strlen(trim(cast(person as varchar), ' ')) > $max_id_bytes
         end as has_long_id,
         searched_at is not null as has_time,
         -- Files may hold times as such. Other texts may say their time zone, which is slow, and

@@ -4,7 +4,13 @@
 -- is empty: 1 if values are counted, else 2^32 for the column's upper limit. Whole numbers add up
 -- to the same whatever their order is, so nobody else's rows change a person's sum in its last
 -- digit.
-with cleaned as (
+with spelled as (
+    -- Files may hold whole numbers, and times, as such.
+    select * replace (cast(person as varchar) as person)
+    from raw_log
+),
+
+cleaned as (
     select
         case
             when strlen(trim(person, ' ')) > $max_id_bytes then null
@@ -15,8 +21,7 @@ with cleaned as (
             when trim(optin) <> ''
                 then regexp_full_match(lower(trim(optin)), '1|true|t|yes|y')
         end as optin,
-        -- Files may hold times as such. Other texts may say their time zone, which is slow, and
-        -- which a plain timestamp forgets.
+        -- Other texts may say their time zone, which is slow, and which a plain timestamp forgets.
         case
             when typeof(searched_at) = 'TIMESTAMP' then try_cast(searched_at as timestamp)
             when cast(searched_at as varchar) like '____-__-__ __:__:__'
@@ -26,7 +31,7 @@ with cleaned as (
         searched_at is not null as has_time,
         strlen(trim(person, ' ')) > $max_id_bytes as has_long_id,
         list_transform(numbers, lambda number: nullif(trim(number), '')) as texts
-    from raw_log
+    from spelled
 ),
 
 -- 'infinity' is a timestamp to the engine; to us it is no time.

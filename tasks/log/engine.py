@@ -18,7 +18,7 @@ from tasks.log.duck.instances import attached, cursor_of, start
 from tasks.log.duck.interrupts import stoppable
 from tasks.log.failures import EngineFailed, OutOfSpace, silent
 from tasks.log.groups import whole_groups
-from tasks.log.raw.file_sql import Columns, paths_of, quoted, reader_of, selected
+from tasks.log.raw.file_sql import Columns, Typed, paths_of, quoted, reader_of, selected
 from tasks.store.machine import machine_fault_in
 from tasks.store.paths import plain_path, require_plain_folder
 from tasks.store.working_copies import hold, remove
@@ -30,18 +30,17 @@ SQL = Path(__file__).parents[2] / "sql"
 Kernel = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 _ROWS_PER_BATCH = 1 << 17
+_TEXTS: Typed = {}
 
 
 class Engine(Protocol):
     """What the tasks ask of an engine."""
 
-    def read(
-        self, name: str, source: "Source", columns: Columns, *, time: str | None = None
-    ) -> None:
+    def read(self, name: str, source: "Source", columns: Columns, typed: Typed = _TEXTS) -> None:
         """Make files visible to SQL: for each name a column of theirs as text, a list, or nulls.
 
-        The column `time` comes as timestamps if the files hold it so. Lines of text that do not
-        split into the columns are listed in `<name>_errors` by whoever reads the others.
+        Columns that are `typed` come as they are. Lines of text that do not split into the columns
+        are listed in `<name>_errors` by whoever reads the others.
         """
 
     def read_sealed(self, name: str, files: Sequence[Path]) -> None:
@@ -94,9 +93,7 @@ class DuckDBEngine:
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
 
-    def read(
-        self, name: str, source: "Source", columns: Columns, *, time: str | None = None
-    ) -> None:
+    def read(self, name: str, source: "Source", columns: Columns, typed: Typed = _TEXTS) -> None:
         """Make files visible to SQL: for each name a column of theirs as text, a list, or nulls."""
         # Importing it takes long, and whoever looks at the ledger reads no log.
         from tasks.log.raw.parquet_times import batches_of_near_times, has_far_times
@@ -108,7 +105,7 @@ class DuckDBEngine:
                 self._connection.register(reader, batches_of_near_times(source, columns.values()))
             self._connection.execute(
                 f"create or replace temp view {name} as "
-                f"select {selected(source, columns, time)} from {reader}"
+                f"select {selected(source, columns, typed)} from {reader}"
             )
 
     def read_sealed(self, name: str, files: Sequence[Path]) -> None:

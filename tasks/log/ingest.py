@@ -85,7 +85,8 @@ def load_log(
     rules |= {"epoch_start": start, "epoch_end": end, "needs_time": needs_time}
     with _as_found(source), _every_line(engine, source, "stg_log", "broken_lines"):
         with _reading(run.request.log, source):
-            engine.read("raw_log", source, columns, time="searched_at")
+            typed = {"person": source.integers, "searched_at": source.times}
+            engine.read("raw_log", source, columns, typed)
             engine.each_row(staging, "raw_log", into="stg_log", **rules, **ids)
         if source.dialect == "parquet":
             engine.put("broken_lines", _BROKEN.empty_table())

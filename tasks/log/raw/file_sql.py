@@ -1,6 +1,6 @@
 """The SQL by which DuckDB reads people's files, and reads an id off a line that it cannot read."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 # For each wanted name a column of the files, a list of them, or none.
 Columns = Mapping[str, str | Sequence[str] | None]
+# For wanted names columns of the files that may come as they are, not as text.
+Typed = Mapping[str, Collection[str]]
 
 # A longer line is rejected by the reader; a query of a megabyte is read, and rejected by name.
 _MAX_LINE_BYTES = 4_000_000
@@ -43,11 +45,11 @@ def reader_of(source: "Source", errors: str, part: str | None = None) -> str:
     )
 
 
-def selected(source: "Source", columns: Columns, time: str | None) -> str:
-    """Return what reads columns in SQL: as texts, but `time` as it is if the files hold times."""
+def selected(source: "Source", columns: Columns, typed: Typed) -> str:
+    """Return what reads columns in SQL: as texts, or as they are if they are `typed`."""
     read = {
         wanted: _column(source, str(column))
-        if wanted == time and column in source.times
+        if column in typed.get(wanted, ())
         else _text_of(source, column)
         for wanted, column in columns.items()
     }

@@ -14,7 +14,7 @@ from hybriddp.errors import HybridDPError
 from tasks.log.raw.addresses import Address, Place
 from tasks.log.raw.header import header_of, refuse_other_delimiter, what_is_there
 from tasks.log.raw.opening import LogFile, each, opened
-from tasks.log.raw.parquet_types import plain_columns, require_same_types, times_in
+from tasks.log.raw.parquet_types import integers_in, plain_columns, require_same_types, times_in
 from tasks.log.raw.stores import StoredFile, stored_files
 from tasks.release.refusals import BadInput as BadInput
 from tasks.store.machine import MachineFailed, machine_fault
@@ -34,6 +34,7 @@ class Source:
     dialect: str  # tsv, csv or parquet
     columns: tuple[str, ...]
     times: frozenset[str] = frozenset()  # columns that hold times as such, without a time zone
+    integers: frozenset[str] = frozenset()  # columns that hold whole numbers of 64 bits at most
 
     @property
     def is_stored(self) -> bool:
@@ -94,8 +95,9 @@ def inspect(path: Place, texts: Iterable[str], what: str, numbers: Iterable[str]
             raise BadInput(f"{file} has other columns than {files[0].name}; load them separately.")
     if dialect == "parquet":
         require_same_types(files, wanted)
-    times = times_in(files[0]) if dialect == "parquet" else frozenset()
-    return Source(files, dialect, headers[files[0]], times)
+    if dialect != "parquet":
+        return Source(files, dialect, headers[files[0]])
+    return Source(files, dialect, headers[files[0]], times_in(files[0]), integers_in(files[0]))
 
 
 def _how_to_name(missing: list[str], texts: tuple[str, ...], what: str) -> str:

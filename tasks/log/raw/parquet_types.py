@@ -38,6 +38,15 @@ def times_in(file: LogFile) -> frozenset[str]:
     return frozenset(field.name for field in schema_of(file) if _is_plain_time(field.type))
 
 
+def integers_in(file: LogFile) -> frozenset[str]:
+    """Return the columns that hold whole numbers which fit into 64 bits with a sign."""
+    return frozenset(field.name for field in schema_of(file) if _is_integer(field.type))
+
+
+def _is_integer(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) and kind != pa.uint64())
+
+
 def _is_plain_time(kind: pa.DataType) -> bool:
     return pa.types.is_timestamp(kind) and kind.tz is None and kind.unit in ("ms", "us")
 

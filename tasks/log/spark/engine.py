@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from tasks.log.engine import SQL, Kernel
 from tasks.log.groups import groups_of, whole_groups
-from tasks.log.raw.file_sql import Columns
+from tasks.log.raw.file_sql import Columns, Typed
 from tasks.log.raw.files import Source
 from tasks.log.spark.frames import PLACE, mapped, raw_schema, silent, with_place
 from tasks.log.spark.kernels import ROW, MapRows, RowsInDuckDB, schema_of
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _HIDDEN = (ROW, PLACE)
+_TEXTS: Typed = {}
 
 
 class SparkEngine:
@@ -54,11 +55,11 @@ class SparkEngine:
             n_records, _ = self._scanned(source)
             return n_records
 
-    def read(self, name: str, source: Source, columns: Columns, *, time: str | None = None) -> None:
+    def read(self, name: str, source: Source, columns: Columns, typed: Typed = _TEXTS) -> None:
         """Make files visible to SQL: for each name a column of theirs as text, a list, or nulls."""
         with self._silent(name):
             splits = splits_of(source) if source.dialect == "parquet" else self._scanned(source)[1]
-            reader = ReadParts(source, columns, time, raw_schema(source, columns, time))
+            reader = ReadParts(source, columns, typed, raw_schema(source, columns, typed))
             self._show(name, self._on_parts(splits, reader, reader.schema), reader.schema)
             if source.dialect != "parquet":
                 broken = self._on_parts(splits, FindBroken(reader), ERRORS)

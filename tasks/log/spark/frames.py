@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from hybriddp.errors import HybridDPError
 from tasks.log.failures import EngineFailed, EngineLost
-from tasks.log.raw.file_sql import Columns
+from tasks.log.raw.file_sql import Columns, Typed
 from tasks.log.raw.files import Source
 from tasks.log.spark.cluster import what_was_lost
 from tasks.log.spark.kernels import ROW
@@ -34,14 +34,15 @@ def with_place(frame: "DataFrame") -> "DataFrame":
     return frame.withColumn(PLACE, monotonically_increasing_id())
 
 
-def raw_schema(source: Source, columns: Columns, time: str | None) -> pa.Schema:
-    """Return what is read of files: texts, lists of texts, perhaps times, and each row's place."""
+def raw_schema(source: Source, columns: Columns, typed: Typed) -> pa.Schema:
+    """Return what is read of files: texts, lists of texts, what is typed, and each row's place."""
     kinds = {
         name: pa.string() if column is None or isinstance(column, str) else pa.list_(pa.string())
         for name, column in columns.items()
     }
-    if time is not None and columns[time] in source.times:
-        kinds[time] = pa.timestamp("us")
+    for name, may_be in typed.items():
+        if columns[name] in may_be:
+            kinds[name] = pa.timestamp("us") if columns[name] in source.times else pa.int64()
     return pa.schema([*kinds.items(), (ROW, pa.int64())])
 
 

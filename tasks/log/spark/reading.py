@@ -11,7 +11,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from tasks.log.raw.file_sql import Columns, reader_of, selected
+from tasks.log.raw.file_sql import Columns, Typed, reader_of, selected
 from tasks.log.raw.files import Source
 from tasks.log.raw.opening import parquet_of
 from tasks.log.raw.parquet_times import near_batch
@@ -41,7 +41,7 @@ class ReadParts:
 
     source: Source
     columns: Columns
-    time: str | None
+    typed: Typed
     schema: pa.Schema
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -89,7 +89,7 @@ class ReadParts:
                     first += batch.num_rows
 
     def _texts(self, connection: duckdb.DuckDBPyConnection, name: str) -> pa.Table:
-        read = selected(self.source, self.columns, self.time)
+        read = selected(self.source, self.columns, self.typed)
         return fetched(connection, f"select {read} from {name}")
 
 
