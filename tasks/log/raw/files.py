@@ -72,9 +72,9 @@ def inspect(path: Place, texts: Iterable[str], what: str, numbers: Iterable[str]
     if len(dialects) > 1:
         raise BadInput(f"{path} mixes {' and '.join(sorted(dialects))} files; keep one format.")
     (dialect,) = dialects
-    texts = tuple(texts)
+    texts, numbers = tuple(texts), tuple(numbers)
     wanted = dict.fromkeys((*texts, *numbers))
-    found = each(lambda file: _columns(file, dialect, texts, what), files)
+    found = each(lambda file: _columns(file, dialect, texts, numbers, what), files)
     headers = dict(zip(files, found, strict=True))
     for file, columns in headers.items():
         missing = [name for name in wanted if name not in columns]
@@ -182,9 +182,11 @@ def _dialect(file: LogFile, what: str) -> str:
     )
 
 
-def _columns(file: LogFile, dialect: str, texts: tuple[str, ...], what: str) -> tuple[str, ...]:
+def _columns(
+    file: LogFile, dialect: str, texts: tuple[str, ...], numbers: tuple[str, ...], what: str
+) -> tuple[str, ...]:
     if dialect == "parquet":
-        return plain_columns(file, texts)
+        return plain_columns(file, texts, numbers)
     return (_stored_header if isinstance(file, StoredFile) else header_of)(file, dialect, what)
 
 

@@ -47,11 +47,14 @@ def bytes_of(file: LogFile) -> Iterator[pa.NativeFile]:
 @contextmanager
 def parquet_of(file: LogFile) -> Iterator[pq.ParquetFile]:
     """Open a Parquet file."""
+    # Old times count nanoseconds in 96 bits. Counted in 64, as Arrow would, those of other
+    # centuries become times of this one.
+    times = {"coerce_int96_timestamp_unit": "us"}
     if isinstance(file, StoredFile):
-        with file.open() as plain, pq.ParquetFile(plain) as found:
+        with file.open() as plain, pq.ParquetFile(plain, **times) as found:
             yield found
     else:
-        with pq.ParquetFile(file) as found:
+        with pq.ParquetFile(file, **times) as found:
             yield found
 
 

@@ -1,6 +1,6 @@
 """What the columns of Parquet files are: whether a value has one spelling, and which are times."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 
 import pyarrow as pa
@@ -16,19 +16,36 @@ _PLAIN_TYPES = (
     pa.types.is_string_view,
     pa.types.is_integer,
     pa.types.is_boolean,
-    pa.types.is_temporal,
+    pa.types.is_date,
+    pa.types.is_time,
+    pa.types.is_timestamp,
     pa.types.is_null,
+)
+# What engines read alike; Arrow keeps more types in a file, which others read as what they are made
+# of: a duration as its number of ticks.
+_NUMBER_TYPES = (
+    *_PLAIN_TYPES,
+    pa.types.is_float32,
+    pa.types.is_float64,
+    pa.types.is_decimal128,
 )
 
 
-def plain_columns(file: LogFile, texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of a file's columns; refuse texts that have no one spelling."""
+def plain_columns(
+    file: LogFile, texts: tuple[str, ...], numbers: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the names of a file's columns; refuse what has no one spelling, or is no number."""
     schema = schema_of(file)
     for field in schema:
-        if field.name in texts and not _is_plain(field.type):
+        if field.name in texts and not _is_one_of(_PLAIN_TYPES, field.type):
             raise BadInput(
                 f"{file} holds {field.name} as {field.type}, which has no one spelling; "
                 "write it as text, or as whole numbers."
+            )
+        if field.name in numbers and not _is_one_of(_NUMBER_TYPES, field.type):
+            raise BadInput(
+                f"{file} holds {field.name} as {field.type}, which is not read as a number; write "
+                "it as whole numbers, or as floating point of 32 or 64 bits."
             )
     return tuple(schema.names)
 
@@ -68,11 +85,13 @@ def require_same_types(files: tuple[LogFile, ...], wanted: Iterable[str]) -> Non
                 )
 
 
-def _is_plain(kind: pa.DataType) -> bool:
-    """Whether values of this type have one spelling: 7 and 7.0 would be two people."""
+def _is_one_of(kinds: Iterable[Callable[[pa.DataType], bool]], kind: pa.DataType) -> bool:
+    """Whether values are of such a type. Of a plain one each has one spelling: 7 and 7.0 would be
+    two people.
+    """
     if pa.types.is_dictionary(kind):
-        return _is_plain(kind.value_type)
-    return any(is_such(kind) for is_such in _PLAIN_TYPES)
+        return _is_one_of(kinds, kind.value_type)
+    return any(is_such(kind) for is_such in kinds)
 
 
 def schema_of(file: LogFile) -> pa.Schema:

@@ -1,16 +1,19 @@
 """What steps on Spark leave for later ones: folders of Parquet files, and a note that one is whole.
 
-The note comes last and says which folder it is; whoever makes a result anew takes the note away and
-makes another folder. So a run that finds a note finds a whole result, whatever died before, and
-workers of a driver that died write to where nobody reads.
+The note comes last and says which folder it is, and which files of how many bytes are in it.
+Whoever makes a result anew takes the note away and makes another folder. So a run that finds a note
+finds a whole result, whatever died before, and workers of a driver that died write to where nobody
+reads. A folder that lost a file since, or has one more, is none: it would be drawn from.
 """
 
 import fcntl
+import json
 import os
+import re
 import secrets
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,12 +33,18 @@ class Results:
     folder: Path
 
     def place(self, name: str) -> str:
-        """Return where a result lies."""
-        return str(self.folder / self._note(name).read_text(encoding="utf-8"))
+        """Return where a result lies; refuse one that is not what it was."""
+        found = self._found(name)
+        if found is None:
+            raise EngineFailed(
+                f"a table of an earlier step ({name}) is missing or damaged; remove the folder "
+                f"{self.folder} and run again: its tables are made again from the log."
+            )
+        return str(found)
 
     def has(self, name: str) -> bool:
         """Whether there is a whole result of this name."""
-        return self._note(name).exists()
+        return self._found(name) is not None
 
     def begin(self, name: str) -> Path:
         """Take a result away; return where it is to be made anew."""
@@ -46,10 +55,40 @@ class Results:
 
     def finish(self, name: str, place: Path) -> None:
         """Say that a result is whole."""
-        write_whole(self._note(name), place.name.encode(), mode=CLOSED_FILE)
+        _close(place)
+        note = {"folder": place.name, "files": _files_in(place)}
+        write_whole(self._note(name), json.dumps(note).encode(), mode=CLOSED_FILE)
+
+    def _found(self, name: str) -> Path | None:
+        """Return the folder of a result, if it is there as it was when it was whole."""
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            note = json.loads(self._note(name).read_text(encoding="utf-8"))
+            is_ours = re.fullmatch(rf"{re.escape(name)}-[0-9a-f]{{16}}", note["folder"])
+            place = self.folder / str(note["folder"])
+            if is_ours and not place.is_symlink() and note["files"] == _files_in(place):
+                return place
+        return None
 
     def _note(self, name: str) -> Path:
         return self.folder / f"{name}.whole"
+
+
+def _files_in(place: Path) -> dict[str, int]:
+    """Return the files that Spark would read, and how many bytes they have."""
+    files = (file for file in place.rglob("*") if not file.name.startswith((".", "_")))
+    return {
+        str(file.relative_to(place)): file.lstat().st_size for file in files if not file.is_dir()
+    }
+
+
+def _close(place: Path) -> None:
+    """Let nobody else read a result: Hadoop does not ask this process's umask."""
+    for folder, _, files in os.walk(place):
+        # Who may read it and is somebody else must have made it, and has closed it.
+        with suppress(PermissionError):
+            os.chmod(folder, CLOSED_FOLDER)
+            for file in files:
+                os.chmod(Path(folder, file), CLOSED_FILE)
 
 
 @contextmanager

@@ -55,6 +55,7 @@ _STATIC_SETTINGS = {
     "spark.log.level": "FATAL",  # its messages may quote rows
     # What is written between steps and sent between machines is people's searches.
     "spark.io.encryption.enabled": "true",
+    "spark.hadoop.fs.permissions.umask-mode": "077",
     # From our environment Spark takes credentials into settings that it sends to all workers.
     **{f"spark.hadoop.fs.s3a.{name}": "" for name in ("access.key", "secret.key", "session.token")},
     **{
