@@ -16,6 +16,7 @@ from tasks.gates.suites import read_suite
 from tasks.ledger.rules import Kind
 from tasks.log.raw.files import BadInput
 from tasks.log.raw.opening import LogFile, size_of
+from tasks.log.warehouse import SPARK
 from tasks.release.run import LogRun, log_source, roster_source
 from tasks.store import memory
 from tasks.store.home import Home
@@ -52,6 +53,10 @@ def check_inputs(run: LogRun) -> None:
         require_one_budget(request, run.ledger.entries())
     if run.needs_the_log:
         memory.for_duckdb()  # which refuses a setting that is none
+        if request.engine == SPARK:
+            from tasks.log.spark.session import require_spark  # few need it
+
+            require_spark()
         _require_space(run)
         for suite in run.product.suites:
             read_suite(suite)

@@ -19,7 +19,10 @@ def open_warehouse(run: "LogRun") -> Iterator[Engine]:
     """Open what a release's log became."""
     folder = run.home.warehouse(run.release_id)
     if run.request.engine == SPARK:
-        from tasks.log.spark.engine import open_spark  # pyspark is an extra
+        from tasks.log.spark.session import require_spark
+
+        require_spark()  # pyspark is an extra, which the next line needs
+        from tasks.log.spark.engine import open_spark
 
         with open_spark(folder) as spark:
             yield spark

@@ -29,6 +29,7 @@ EXIT_CODES = {
     "InvalidParameter": BAD_INPUT,
     "BadInput": BAD_INPUT,
     "KeyProblem": BAD_INPUT,
+    "NoSpark": BAD_INPUT,
     "Unreadable": BAD_INPUT,
     "BudgetRefused": BUDGET_REFUSED,
     "GateRefused": GATE_REFUSED,

@@ -166,11 +166,15 @@ def _public(home: Home) -> Finding:
 
 
 def _spark(_home: Home) -> Finding:
-    from tasks.log.spark.session import ADDRESS, address, missing  # few need it
+    from tasks.log.spark.address import ADDRESS, NoSpark, shown_address  # few need it
+    from tasks.log.spark.session import missing
 
-    problem, is_asked = missing(), ADDRESS in os.environ
+    try:
+        where, problem, is_asked = shown_address(), missing(), ADDRESS in os.environ
+    except NoSpark as error:
+        return Finding("spark", False, str(error), f"correct or unset {ADDRESS}")
     if problem is None:
-        return Finding("spark", True, f"at {address()}, not asked whether it answers")
+        return Finding("spark", True, f"at {where}, not asked whether it answers")
     if is_asked:
         return Finding("spark", False, f"{ADDRESS} is set, but {problem}", f"or unset {ADDRESS}")
     return Finding("spark", True, f"not set up, which only --engine spark needs: {problem}")

@@ -7,6 +7,7 @@ import tasks.release.run
 from tasks.budget.policy import Policy, set_policy
 from tasks.budget.reserve import reserve, void_reservation
 from tasks.gates.judgements import count_fruitless
+from tasks.gates.preflight import check_inputs
 from tasks.gates.quality import GateRefused, Result, Verdict
 from tasks.ledger.check import check_ledger
 from tasks.ledger.ledger import Ledger
@@ -14,10 +15,11 @@ from tasks.ledger.payloads import Judged
 from tasks.ledger.rules import Kind
 from tasks.log.ingest import ingest, judge_log
 from tasks.log.raw.files import BadInput
+from tasks.log.spark.address import NoSpark
 from tasks.products.head_list.measuring.cohorts import choose_cohorts
 from tasks.products.head_list.run import identify
 from tasks.products.request import LogColumns
-from tasks.release.refusals import BudgetRefused
+from tasks.release.refusals import BAD_INPUT, BudgetRefused, exit_code_of
 from tests.homes import new_home
 from tests.release.support import COLUMNS, request_for, waive_gates, write_log
 from tests.rows import DRAWN, STARTED
@@ -219,3 +221,15 @@ def test_a_log_that_cannot_be_read_is_a_verdict_too(home, tmp_path):
         with pytest.raises(kind):
             ingest(identify(request_for(log, epoch=EPOCH), home))
         assert len(judged(home)) == n_fruitless(home) == min(number + 1, 3)
+
+
+def test_what_a_machine_lacks_is_no_verdict_on_a_log(home, log, monkeypatch):
+    """Be it no Spark, or an address that is none: the log was not looked at."""
+    monkeypatch.setenv("HYBRIDDP_SPARK", "nowhere at all")
+    run = identify(request_for(log, epoch=EPOCH, engine="spark"), home)
+    for step in (check_inputs, ingest):
+        for _ in range(4):
+            with pytest.raises(NoSpark) as refused:
+                step(run)
+            assert exit_code_of(type(refused.value)) == BAD_INPUT
+    assert judged(home) == []

@@ -8,6 +8,7 @@ import re
 import traceback
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -99,6 +100,11 @@ def test_columns_are_found(tmp_path, name, data):
         ("log.parquet", parquet_bytes(AnonID=[7.5], Query=["q"], ClickURL=["u"]), "ID as double"),
         ("log.parquet", parquet_bytes(AnonID=[b"7"], Query=["q"], ClickURL=["u"]), "as binary"),
         ("log.parquet", parquet_bytes(AnonID=[7], Query=[["q"]], ClickURL=["u"]), "Query as list"),
+        (
+            "log.parquet",
+            parquet_bytes(AnonID=pa.array([7], pa.duration("ns")), Query=["q"], ClickURL=["u"]),
+            "AnonID as duration",
+        ),
         ("log.json", b"{}", "no suffix of a log"),
         ("log", HEADER, "no suffix of a log"),
     ],
@@ -173,6 +179,21 @@ def test_numbers_have_the_same_type_and_what_nobody_reads_may_differ(tmp_path):
     with pytest.raises(BadInput, match=r"b\.parquet holds n as double, but a\.parquet as int64"):
         inspect(folder, ("p",), "log", numbers=("n",))
     assert inspect(folder, ("p",), "log").columns == ("p", "n")
+
+
+ODD_NUMBERS = {
+    "duration": pa.array([1], pa.duration("us")),
+    "bool8": pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1], pa.int8())),
+    "halffloat": pa.array([np.float16(1)], pa.float16()),
+    "binary": pa.array([b"1"], pa.binary()),
+}
+
+
+@pytest.mark.parametrize("kind", ODD_NUMBERS)
+def test_what_engines_would_not_read_as_the_same_number(tmp_path, kind):
+    file = write(tmp_path / "log", {"a.parquet": parquet_bytes(p=["a"], n=ODD_NUMBERS[kind])})
+    with pytest.raises(BadInput, match="which is not read as a number"):
+        inspect(file, ("p",), "log", numbers=("n",))
 
 
 def test_what_is_not_there(tmp_path):

@@ -1,8 +1,10 @@
 """From a log's files to the charge: what is read, what is left out, and what stops a release."""
 
 import csv
+import datetime as dt
 import gzip
 import io
+import struct
 import traceback
 from collections import Counter
 from functools import partial
@@ -58,10 +60,10 @@ def csv_text(rows, names=NAMES):
     return text.getvalue().encode()
 
 
-def parquet_bytes(columns):
+def parquet_bytes(columns, **how):
     """Return a Parquet file."""
     sink = pa.BufferOutputStream()
-    pq.write_table(pa.table(columns), sink)
+    pq.write_table(pa.table(columns), sink, **how)
     return sink.getvalue().to_pybytes()
 
 
@@ -311,6 +313,32 @@ def test_parquet_with_times_is_read_as_without(make_run, plain):
     log = parquet_with_times(kind, 0, Query=coded)  # the newcomer's row is of another epoch
     run = up_to_the_charge(make_run({"log.parquet": log}, max_outside_epoch_share=0.5))
     assert (records(run), group_sizes(run)) == plain
+
+
+@pytest.mark.parametrize(
+    ("nanoseconds", "day", "n_bad"), [(28_800 * 10**9, 109_192_579, 1), (0, 0, 0)]
+)
+def test_a_time_of_96_bits_that_ends_duckdb_is_one_row(make_run, plain, nanoseconds, day, n_bad):
+    """DuckDB 2.0.0 ends itself on the first of these, whoever's row it is in."""
+    moment = dt.datetime.fromtimestamp(MOMENT, dt.UTC).replace(tzinfo=None)
+    rows = columns_of([*ROWS, ("newcomer", "news", TIME, "1", "http://a.example")])
+    far = moment + dt.timedelta(days=99, seconds=1)  # found again in the file, and made another
+    times = pa.array([*[moment] * len(ROWS), far], pa.timestamp("us"))
+    log = parquet_bytes(
+        rows | {"QueryTime": times},
+        use_deprecated_int96_timestamps=True, compression="none", use_dictionary=False,
+    )  # fmt: skip
+    old = far - dt.datetime(1970, 1, 1)
+    stored = struct.pack("<qI", old.seconds * 10**9, old.days + 2_440_588)
+    assert log.count(stored) == 1
+    log = log.replace(stored, struct.pack("<qI", nanoseconds, day))
+    run = up_to_the_charge(
+        make_run({"log.parquet": log}, max_outside_epoch_share=0.5, max_bad_row_share=0.1)
+    )
+    assert len(rows_of(run, "rejects")) == n_bad  # else it is of another epoch
+    found, sizes = plain
+    assert records(run) == found
+    assert sum(group_sizes(run).values()) == sum(sizes.values()) + n_bad
 
 
 @pytest.mark.parametrize("says", [True, False], ids=["with statistics", "without"])

@@ -42,6 +42,19 @@ def test_an_open_quote_of_one_person_deletes_nobody(tmp_path, kind, layout):
             reader.read_or_raise(kind, file)
 
 
+@pytest.mark.parametrize("block_bytes", [1, 5, 1 << 20])
+@pytest.mark.parametrize(("at", "ends"), [(2, True), (3, True), (3, False)])
+def test_a_line_that_no_search_is_long_enough_for(tmp_path, monkeypatch, block_bytes, at, ends):
+    monkeypatch.setattr(tasks.log.raw.lines, "_BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(tasks.log.raw.lines, "MAX_LINE_BYTES", 12)
+    lines = [b"person\tquery", b"a\tb", b"c\td"]
+    lines[at - 1] = b"a\t0123456789"  # twelve, and its end
+    data = b"\n".join(lines) + b"\n" * ends
+    assert count_records(source_of(tmp_path / "log.tsv", data)) == 2
+    said = refusal(tmp_path / "log.tsv", data.replace(b"9", b"9x"))
+    assert said.startswith(f", line {at}: the line is longer than")
+
+
 @pytest.mark.parametrize("name", ["log.tsv", "log.tsv.gz", "log.csv"])
 @pytest.mark.parametrize("block_bytes", [1, 2, 3, 7, 1 << 20])
 def test_odd_bytes_are_found_wherever_blocks_end(tmp_path, monkeypatch, name, block_bytes):

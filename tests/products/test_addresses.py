@@ -63,6 +63,8 @@ def test_a_form_keeps_paths_and_addresses_as_they_are():
         f"s3://user:{SECRET}@b/x", f"s3://{SECRET}@b/x", f"s3://b/x?secret_key={SECRET}",
         f"s3://b/x#{SECRET}", f"abfss://c:{SECRET}@account/x", f"https://{SECRET}/x",
         f"s3:///{SECRET}", f"s3://b//{SECRET}", f"s3://b/{SECRET}%ff", f"s3a://{SECRET}@b",
+        f" s3://user:{SECRET}@b/x", f'"s3://user:{SECRET}@b/x"', f"s3:/user:{SECRET}@b/x",
+        f"s3:user:{SECRET}@b/x", f"https:/{SECRET}@b/x",
     ],
 )  # fmt: skip
 def test_what_may_open_a_store_is_refused_and_not_quoted(log):

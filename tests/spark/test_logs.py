@@ -1,5 +1,7 @@
 """Logs of every layout, read on Spark: the same members, rows, groups and records as on DuckDB."""
 
+import datetime as dt
+import gzip
 from typing import Any
 
 import numpy as np
@@ -121,6 +123,47 @@ def test_parquet_of_every_type_in_many_row_groups(engine, home, tmp_path):
         found = compare(engine, home, folder)
         assert len(found["members"]) == 41
     assert len(found["stg_log"]) == n
+
+
+def test_times_of_96_bits_from_other_centuries(engine, home, tmp_path):
+    """Counted in 64 bits, those of the year 2611 are in our epoch, and whoever searched then."""
+    wrapped = dt.timedelta(microseconds=2**64 // 1_000)
+    near, n = dt.datetime(2026, 11, 12, 8, 0, 0, 250_000), 60
+    times = [near + wrapped * (row % 3 - 1) for row in range(n)]
+    table = pa.table({
+        "AnonID": [f"p{row % 12}" for row in range(n)], "Query": ["q"] * n,
+        "QueryTime": pa.array(times, pa.timestamp("us")), "ClickURL": ["http://u.com"] * n,
+    })  # fmt: skip
+    pq.write_table(table, tmp_path / "log.parquet", use_deprecated_int96_timestamps=True)
+    found = compare(engine, home, tmp_path / "log.parquet")
+    assert len(found["members"]) == 4
+    assert sum("outside the epoch" in row for row in found["stg_log"]) == 40
+
+
+@pytest.mark.parametrize("harm", ["cut", "altered"])
+def test_a_damaged_file_is_told_as_such(harm, engine, home, tmp_path):
+    data = b"AnonID\tQuery\tQueryTime\tItemRank\tClickURL\n" + b"".join(
+        b"p%d\tq%d\t2026-11-12 08:00:00\t1\thttp://u.com\n" % (row, row * row)
+        for row in range(5_000)
+    )
+    packed = bytearray(gzip.compress(data))
+    (tmp_path / "log.tsv.gz").write_bytes(
+        packed[: len(packed) // 2] if harm == "cut" else packed[:-8] + b"\0\0\0\0" + packed[-4:]
+    )
+    found = compare(engine, home, tmp_path / "log.tsv.gz")
+    assert "breaks off or is damaged" in found["refused"]
+
+
+def test_a_home_may_have_any_name(spark, home, tmp_path):
+    from tasks.log.spark.engine import SparkEngine
+    from tasks.log.spark.session import new_session
+
+    folder = tmp_path / "a[b] {c,d}* home"
+    folder.mkdir()
+    log = tmp_path / "log.tsv"
+    log.write_text("AnonID\tQuery\tQueryTime\tClickURL\np\tq\t2026-11-12 08:00:00\thttp://u\n")
+    found = compare(SparkEngine(folder, new_session()), home, log)
+    assert len(found["records"]) > 0
 
 
 def test_one_person_with_most_rows_and_a_roster(engine, home, tmp_path):

@@ -10,6 +10,9 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)(.*)", flags=re.DOTALL)
+_LIKE_ONE = re.compile(
+    r"""[\s"'<]*(?:[A-Za-z][A-Za-z0-9+.-]*://|[a-z0-9+]+:/[^\s]*@|(s3a?|gs|abfss?|hdfs):)"""
+)
 # What may stand behind //: a bucket, a container of an account, or a machine.
 _OWNERS = {
     "s3": re.compile(r"[^@:]+"),
@@ -71,8 +74,12 @@ Place = Path | Address
 
 
 def is_address(text: str) -> bool:
-    """Whether a text is to be an address, be it a wrong one; no path looks like that."""
-    return _URI.match(text) is not None
+    """Whether a text is to be an address, be it a wrong one; no path looks like that.
+
+    One that was typed with a space or a quote in front, or with too few strokes, is one, too: a
+    path would be quoted in messages, with whatever opens the store.
+    """
+    return _LIKE_ONE.match(text) is not None
 
 
 def in_a_store(place: Place | None) -> bool:

@@ -15,6 +15,8 @@ from tasks.log.raw.files import BadInput, Source
 from tasks.log.raw.opening import LogFile, bytes_of
 from tasks.store.machine import MachineFailed, machine_fault
 
+# DuckDB may lose longer lines, or others beside them, depending on where its buffers end.
+MAX_LINE_BYTES = 16_000_000
 _BLOCK_BYTES = 1 << 20
 _LF, _CR, _QUOTE = b'\n\r"'
 
@@ -57,10 +59,14 @@ class Scan:
         if len(ends):
             # An empty line is nothing but its end.
             lengths = np.diff(ends, prepend=-1 - self.unfinished)
+            if lengths.max() > MAX_LINE_BYTES + 1:
+                self._refuse(int(np.argmax(lengths > MAX_LINE_BYTES + 1)), _TOO_LONG)
             self.n_empty += int(np.count_nonzero(lengths == 1 + bool(self.ends_in_crlf)))
             self.n_lines += len(ends)
             self.unfinished = 0
         self.unfinished += len(found) - (int(ends[-1]) + 1 if len(ends) else 0)
+        if self.unfinished > MAX_LINE_BYTES:
+            self._refuse(0, _TOO_LONG)
 
     def finish(self) -> None:
         """Take what comes after the last line end for a line."""
@@ -102,6 +108,17 @@ _OPEN_QUOTE = (
     "a quote opens and is not closed in its line, so other lines would count as part of it. Write "
     "quotes inside of a text twice, or log in TSV, which knows no quotes."
 )
+_TOO_LONG = (
+    f"the line is longer than {MAX_LINE_BYTES // 10**6} MB, which no search is. Take it out."
+)
+
+
+def damaged(path: LogFile) -> BadInput:
+    """Return what an operator is told of a file that cannot be read to its end."""
+    return BadInput(
+        f"{path} breaks off or is damaged: it cannot be read to its end. Check it (gzip -t), "
+        "and get it again."
+    )
 
 
 def count_records(source: Source) -> int:
@@ -157,9 +174,6 @@ def _blocks(path: LogFile) -> Iterator[bytes]:
     except OSError as error:
         if fault := machine_fault(error):
             raise MachineFailed(f"{path}: {fault}") from None
-        raise BadInput(
-            f"{path} breaks off or is damaged: it cannot be read to its end. Check it (gzip -t), "
-            "and get it again."
-        ) from None
+        raise damaged(path) from None
     if held:
         yield held

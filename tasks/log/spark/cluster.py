@@ -55,12 +55,22 @@ def watch(spark: "SparkSession") -> None:
     _watches[:] = [Watch(spark)]
 
 
+# What workers need, and say that they do not have before anything of ours runs.
+_NEEDED = (
+    "cryptography", "duckdb", "fsspec", "hybriddp", "numpy", "pandas", "pyarrow", "pydantic",
+    "tasks",
+)  # fmt: skip
+_LACKS = re.compile(rf"ModuleNotFoundError: No module named '({'|'.join(_NEEDED)})[.']")
+
+
 def what_was_lost(spark: "SparkSession", error: Exception) -> str | None:
     """Say which machines are gone, if that is why something failed."""
     if any(watch.is_over for watch in _watches):
         return f"the cluster had no worker for {_watches[0].patience:g} s"
     if _WORKERS_DIED.search(str(error)):
         return "its workers died again and again, perhaps for want of memory"
+    if found := _LACKS.search(str(error)):
+        return f"the Python of its workers has no {found[1]} (docs/spark.md says what they need)"
     return None if _answers(spark) else "the cluster does not answer any more"
 
 

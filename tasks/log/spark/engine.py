@@ -75,7 +75,7 @@ class SparkEngine:
                 table = pq.read_table(path)
                 file = pa.array([path.stem] * table.num_rows, pa.string())
                 pq.write_table(table.append_column("file", file), place / path.name)
-            self._show(name, self._spark.read.parquet(str(place)), pa.schema([]))
+            self._show(name, self._stored(str(place)), pa.schema([]))
 
     def put(self, name: str, table: pa.Table) -> None:
         """Make an Arrow table visible to SQL, without storing it."""
@@ -200,8 +200,7 @@ class SparkEngine:
 
     def _require_shown(self, name: str) -> None:
         if name not in self._shown:
-            frame = self._spark.read.parquet(self._results.place(name))
-            self._show(name, frame, self._schema(name))
+            self._show(name, self._stored(self._results.place(name)), self._schema(name))
 
     def _frame(self, name: str) -> "DataFrame":
         self._require_shown(name)
@@ -214,9 +213,13 @@ class SparkEngine:
         if name not in self._schemas:
             from pyspark.sql.pandas.types import to_arrow_schema
 
-            stored = self._spark.read.parquet(self._results.place(name)).schema
+            stored = self._stored(self._results.place(name)).schema
             self._schemas[name] = to_arrow_schema(stored, timezone="UTC")
         return self._schemas[name]
+
+    def _stored(self, place: str) -> "DataFrame":
+        # A home may have any name: its characters are no pattern.
+        return self._spark.read.option("__globPaths__", "false").parquet(place)
 
 
 @contextmanager

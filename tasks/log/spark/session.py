@@ -1,8 +1,4 @@
-"""Sessions on the Spark cluster that the machine is told of.
-
-`HYBRIDDP_SPARK` names it: a master (`spark://host:7077`, `local[4]`; the default is `local[*]`, for
-trying things out) or the address of a Spark Connect server (`sc://host:15002`).
-"""
+"""Sessions on the Spark cluster that the machine is told of: of a master, or of Spark Connect."""
 
 import atexit
 import importlib
@@ -21,13 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasks.log.failures import EngineLost
+from tasks.log.spark.address import ADDRESS, NoSpark, address, is_remote, shown_address
 from tasks.log.spark.cluster import watch
-from tasks.release.refusals import BadInput
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ADDRESS, DEFAULT_ADDRESS = "HYBRIDDP_SPARK", "local[*]"
 LEAST_JAVA = 17
 # Rows that a kernel is given at once: starting DuckDB's statement takes as long as some thousand.
 _ROWS_PER_BATCH = 1 << 17
@@ -68,20 +63,6 @@ _STATIC_SETTINGS = {
 
 # They write whole messages of Spark's, which may quote rows, to where everybody reads.
 _TALKATIVE = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
-
-
-class NoSpark(BadInput):
-    """Spark cannot be used here; the message says what is missing."""
-
-
-def is_remote() -> bool:
-    """Whether the cluster is behind a Spark Connect server."""
-    return address().startswith("sc://")
-
-
-def address() -> str:
-    """Return the address of the cluster."""
-    return os.environ.get(ADDRESS) or DEFAULT_ADDRESS
 
 
 def missing() -> str | None:
@@ -132,7 +113,7 @@ def session() -> "SparkSession":
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     for name, value in (_SETTINGS | _STATIC_SETTINGS).items():
         builder = builder.config(name, value)
-    with _reaching(where):
+    with _reaching():
         made: SparkSession = builder.master(where).getOrCreate()
         if not where.startswith("local"):
             _ship(made.sparkContext.addPyFile)
@@ -147,7 +128,7 @@ def new_session() -> "SparkSession":
         return session().newSession()
     # A new session of Connect has none of another's settings, and none of our code.
     builder, where = _builder(), address()
-    with _reaching(where):
+    with _reaching():
         made: SparkSession = builder.remote(where).create()
         _be_less_patient(made)
         for name, value in _SETTINGS.items():
@@ -172,10 +153,15 @@ def lent_session() -> Iterator["SparkSession"]:
     _idle.append(spark)
 
 
-def _builder() -> Any:
+def require_spark() -> None:
+    """Refuse to begin what needs a cluster, if this machine cannot talk to one."""
     problem = missing()
     if problem is not None:
         raise NoSpark(f"engine spark: {problem}. Or use --engine duckdb. Nobody was charged.")
+
+
+def _builder() -> Any:
+    require_spark()
     # It warns of a pandas that we do not use with it, in its workers, too.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     os.environ.setdefault("PYTHONWARNINGS", "ignore::FutureWarning")
@@ -189,13 +175,13 @@ def _builder() -> Any:
 
 
 @contextmanager
-def _reaching(where: str) -> Iterator[None]:
+def _reaching() -> Iterator[None]:
     try:
         yield
     except Exception as error:
         raise EngineLost(
-            f"Spark at {where} cannot be reached ({type(error).__name__}); check {ADDRESS}, and "
-            "that the cluster runs. Nobody was charged."
+            f"Spark at {shown_address()} cannot be reached ({type(error).__name__}); check "
+            f"{ADDRESS}, and that the cluster runs. Nobody was charged."
         ) from None
 
 

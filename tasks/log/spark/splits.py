@@ -13,7 +13,7 @@ from itertools import accumulate, chain, groupby
 import pyarrow as pa
 
 from tasks.log.raw.files import Source
-from tasks.log.raw.lines import ODD_END, OddLine, Scan, has_quotes, n_records_in
+from tasks.log.raw.lines import ODD_END, OddLine, Scan, damaged, has_quotes, n_records_in
 from tasks.log.raw.opening import LogFile, bytes_of, each, is_zipped, opened, parquet_of, size_of
 
 SPLIT_BYTES = 64 << 20
@@ -208,6 +208,10 @@ def scan_split(source: Source, split: Split) -> Scanned:
         scan.finish()
     except OddLine as odd:
         return Scanned(split.number, 0, 0, scan.ends_in_crlf, odd.line, odd.problem)
+    except OSError as error:
+        if error.errno is not None:  # a machine's fault, or a store's
+            raise
+        return Scanned(split.number, 0, 0, scan.ends_in_crlf, None, "damaged")
     return Scanned(split.number, scan.n_lines, scan.n_empty, scan.ends_in_crlf, None, None)
 
 
@@ -240,5 +244,7 @@ def _require_alike(path: LogFile, n_before: int, scan: Scanned, ends_in_crlf: bo
     is_other = None not in (ends_in_crlf, scan.ends_in_crlf) and ends_in_crlf != scan.ends_in_crlf
     if is_other:
         raise OddLine(n_before + 1, ODD_END).refusal(path)
-    if scan.odd_line is not None and scan.problem is not None:
+    if scan.problem is not None and scan.odd_line is not None:
         raise OddLine(n_before + scan.odd_line, scan.problem).refusal(path)
+    if scan.problem is not None:
+        raise damaged(path)
