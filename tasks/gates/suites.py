@@ -99,14 +99,17 @@ def read_suite(name: str) -> Suite:
 class _Lazily:
     """Finds what Great Expectations imports for plots and statistics, and our suites do not use.
 
-    It is imported when somebody looks into it, by whoever imports it meanwhile, too.
+    It is imported when somebody looks into it, by whoever imports it meanwhile, too. Databases it
+    can do without, and is told that there are none.
     """
 
-    NAMES = ("altair", "scipy.stats")
+    NAMES, ABSENT = ("altair", "scipy.stats"), "sqlalchemy"
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
+        if name == self.ABSENT:
+            raise ModuleNotFoundError(name, name=name)
         found = PathFinder.find_spec(name, path) if name in self.NAMES else None
         if found is not None and found.loader is not None:
             found.loader = LazyLoader(found.loader)
