@@ -78,6 +78,7 @@ def open_release(
         return opened.release(manifest)
     _check_memory(manifest, memory)
     release = opened.release(manifest)
+    _check_memory(manifest, memory)  # another reader may have seen a newer one meanwhile
     # Only now: a shelf that leads to nothing good must not be what is found offline; and before
     # it is remembered, or else whoever dies here finds an older shelf than is remembered.
     source.keep(shelf)

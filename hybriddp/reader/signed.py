@@ -51,7 +51,7 @@ def signed_file(place: Place, name: str, signed: tuple[int, str]) -> bytes:
     except ReleaseRefused as error:
         if error.reason is not Reason.TOO_LARGE:
             raise
-        raise _not_signed(Reason.WRONG_SIZE, name) from None
+        raise refused(Reason.WRONG_SIZE, str(error), name) from None
     if len(data) != size:
         raise _not_signed(Reason.WRONG_SIZE, name)
     if hashlib.sha256(data).hexdigest() != digest:
