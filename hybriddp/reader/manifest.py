@@ -22,7 +22,7 @@ Form = Callable[[Any], bool]
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """What a group of people was promised; in a series it is for a whole season."""
+    """What a group of people paid for this release; what a season costs is in the label."""
 
     group: str
     people: int

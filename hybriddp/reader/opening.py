@@ -66,25 +66,13 @@ def open_release(
     require(moment.tzinfo is not None, "now must have a time zone", "none", "give now.astimezone()")
     name = _place(place)
     memory = None if cache is None else Memory(Path(cache), key, name)
-    source = _source(name, timeout, memory)
-    shelf = source.fresh(pointer_if_there)
-    pointer = read_pointer(shelf[POINTER]) if shelf else None
-    opened = _Opening(source.inner(pointer["release"]) if pointer else source, key, pointer)
+    opened = _follow(_source(name, timeout, memory), key)
     opened.refuse_if_withdrawn()
-    manifest = opened.manifest()
+    files = opened.signed_files()
+    manifest = read_manifest(files[MANIFEST])
     _check_wanted(manifest, of, memory)
     _check_current(manifest, moment, min_sequence)
-    if pointer is None or memory is None:
-        return opened.release(manifest)
-    _check_memory(manifest, memory)
-    release = opened.release(manifest)
-    _check_memory(manifest, memory)  # another reader may have seen a newer one meanwhile
-    # Only now: a shelf that leads to nothing good must not be what is found offline; and before
-    # it is remembered, or else whoever dies here finds an older shelf than is remembered.
-    source.keep(shelf)
-    source.keep_only((POINTER, pointer["release"]))
-    memory.remember(manifest.product, manifest.locale, manifest.sequence)
-    return release
+    return opened.release(manifest) if memory is None else _kept(opened, files, manifest, memory)
 
 
 def _place(place: str | PathLike[str]) -> str:
@@ -102,13 +90,23 @@ def _source(name: str, timeout: float, memory: Memory | None) -> Source:
     return Source(site) if memory is None else Cached(site, memory.files)
 
 
+def _follow(shelf: Source, public_key: bytes) -> "_Opening":
+    """Return what a shelf leads to, or the place itself if nothing leads anywhere."""
+    led = shelf.fresh(pointer_if_there)
+    pointer = read_pointer(led[POINTER]) if led else None
+    inner = shelf.inner(pointer["release"]) if pointer else shelf
+    return _Opening(shelf, led, pointer, inner, public_key)
+
+
 @dataclass(frozen=True, slots=True)
 class _Opening:
     """One release's folder, before anything of it is believed."""
 
+    shelf: Source
+    led: Files  # what led from there to here, if anything did
+    pointer: Pointer | None
     source: Source
     public_key: bytes
-    pointer: Pointer | None
 
     def refuse_if_withdrawn(self) -> None:
         """Refuse a release that was taken down, and forget what was kept of it."""
@@ -122,20 +120,18 @@ class _Opening:
                 self.source.keep_only((NOTICE, NOTICE_SIGNATURE))
         raise error
 
-    def manifest(self) -> Manifest:
-        """Return the signed manifest."""
-        pointer, source = self.pointer, self.source
-        if pointer is None:  # who names one release's place may find another one there next time
-            files = source.fresh(self._signed)
-            source.keep(files)
-            return read_manifest(files[MANIFEST])
+    def signed_files(self) -> Files:
+        """Return the manifest and its signature."""
+        pointer = self.pointer
+        if pointer is None:  # another release may stand in the same place the next time
+            return self.source.fresh(self._signed)
 
         def led_to(place: Place) -> Files:
             files = self._signed(place)
             check_pointer(pointer, read_manifest(files[MANIFEST]))
             return files
 
-        return read_manifest(source.settled(led_to)[MANIFEST])
+        return self.source.settled(led_to)
 
     def _signed(self, place: Place) -> Files:
         try:
@@ -184,6 +180,25 @@ class _Opening:
     def _file(self, manifest: Manifest, name: str) -> bytes:
         signed = manifest.files[name]
         return self.source.settled(lambda place: {name: signed_file(place, name, signed)})[name]
+
+
+def _kept(opened: _Opening, files: Files, manifest: Manifest, memory: Memory) -> Release:
+    """Return a release that is not older than what was seen; keep it, and remember it."""
+    name = manifest.on_shelf["release"]
+    is_named = opened.pointer is None and opened.source.place.name == name
+    if not is_named:  # else somebody wants this very release, however old it is
+        _check_memory(manifest, memory)
+    release = opened.release(manifest)
+    if opened.pointer is None:
+        opened.source.keep(files)
+        return release
+    _check_memory(manifest, memory)  # another reader may have seen a newer one meanwhile
+    # Only now: a shelf that leads to nothing good must not be what is found offline; and before
+    # it is remembered, or else whoever dies here finds an older shelf than is remembered.
+    opened.shelf.keep(opened.led)
+    opened.shelf.keep_only((POINTER, name))
+    memory.remember(manifest.product, manifest.locale, manifest.sequence)
+    return release
 
 
 def _check_wanted(manifest: Manifest, of: str | None, memory: Memory | None) -> None:

@@ -11,7 +11,7 @@ NOTICE_CONTEXT = b"hybriddp withdrawal v1\n"
 def public_key_of(key: bytes | str) -> bytes:
     """Return the bytes of a public key, which may be given as its 64 hexadecimal digits."""
     try:
-        raw = bytes.fromhex(key.strip()) if isinstance(key, str) else bytes(key)
+        raw = bytes.fromhex(key.strip()) if isinstance(key, str) else bytes(memoryview(key))
     except (TypeError, ValueError):
         raw = b""
     require(

@@ -139,6 +139,8 @@ def _is_about(facts: Any, place: Place, public_key: bytes) -> bool:
     try:  # a withdrawal that died, and one of version 0.1.0, leave the manifest there
         manifest = parse_json(signed_manifest(place, public_key)[MANIFEST], MANIFEST)
     except ReleaseRefused:
+        manifest = None
+    if not isinstance(manifest, dict):
         return place.name.partition(".")[0] == facts.get("release_id")
     names = ("product", "locale", "epoch", "release_id", "attempt", "sequence")
     is_first = facts.get("schema_version") == _FIRST_NOTICE

@@ -3,12 +3,20 @@
 import threading
 import time
 from collections.abc import Callable
-from http.client import HTTPException
+from contextlib import suppress
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from queue import Empty, SimpleQueue
+from socket import SHUT_RDWR
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import quote, urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.request import (
+    HTTPHandler,
+    HTTPRedirectHandler,
+    HTTPSHandler,
+    Request,
+    build_opener,
+)
 
 from hybriddp.errors import require
 from hybriddp.reader.refusals import Reason, ReleaseRefused, refused
@@ -16,6 +24,7 @@ from hybriddp.reader.refusals import Reason, ReleaseRefused, refused
 # Some stores say 403 of what is not there, so that nobody can list them.
 _NOT_THERE = (403, 404, 410)
 _CHUNK_BYTES = 2**16
+_MOST_SECONDS = 86_400
 
 
 class Site:
@@ -28,7 +37,12 @@ class Site:
             repr(address),
             "give the address of the folder that holds latest.json or manifest.json",
         )
-        require(timeout > 0, "timeout must be > 0 seconds", timeout, "30 is usual")
+        require(
+            0 < timeout <= _MOST_SECONDS,
+            f"timeout must be > 0 and at most {_MOST_SECONDS} seconds",
+            timeout,
+            "30 is usual",
+        )
         self.address = address.rstrip("/")
         self.name = self.address.rpartition("/")[2]
         self._timeout = timeout
@@ -40,7 +54,7 @@ class Site:
     def read(self, name: str, most: int) -> bytes:
         """Return a file's bytes; refuse what is missing, or has more bytes than `most`."""
         address = f"{self.address}/{quote(name)}"
-        return _in_time(lambda until: _get(address, name, most, until), self._timeout, address)
+        return _in_time(lambda call: _get(address, name, most, call), self._timeout, address)
 
 
 def _is_address(text: str) -> bool:
@@ -53,16 +67,18 @@ def _is_address(text: str) -> bool:
     return parts.scheme in ("http", "https") and bool(parts.hostname) and not is_more
 
 
-def _in_time(work: Callable[[float], bytes], seconds: float, address: str) -> bytes:
+def _in_time(work: Callable[["_Call"], bytes], seconds: float, address: str) -> bytes:
     """Do it in a thread that nobody waits for longer: a name's lookup has no time-out of its own.
 
-    The thread itself ends soon after, since it looks at the clock between any two chunks.
+    The thread ends soon after: its call is hung up, and it looks at the clock between any two
+    chunks.
     """
     done: SimpleQueue[bytes | BaseException] = SimpleQueue()
+    call = _Call(time.monotonic() + seconds)
 
     def run() -> None:
         try:
-            done.put(work(time.monotonic() + seconds))
+            done.put(work(call))
         except BaseException as error:
             done.put(error)
 
@@ -70,18 +86,58 @@ def _in_time(work: Callable[[float], bytes], seconds: float, address: str) -> by
     try:
         found = done.get(timeout=seconds)
     except Empty:
+        call.hang_up()
         raise _too_slow(address) from None
     if isinstance(found, BaseException):
         raise found
     return found
 
 
-def _get(address: str, name: str, most: int, until: float) -> bytes:
-    opener = build_opener(_NoRedirect)
+class _Call(HTTPHandler, HTTPSHandler):
+    """A request that can be given up while its headers still trickle in, and follows nobody."""
+
+    def __init__(self, until: float) -> None:
+        super().__init__()
+        self.until = until
+        self._connections: list[HTTPConnection] = []
+
+    @property
+    def seconds(self) -> float:
+        """How long it may still take."""
+        return max(self.until - time.monotonic(), 0.001)
+
+    def http_open(self, req: Request) -> HTTPResponse:
+        return self.do_open(self._made(HTTPConnection), req)
+
+    def https_open(self, req: Request) -> HTTPResponse:
+        return self.do_open(self._made(HTTPSConnection), req)
+
+    def hang_up(self) -> None:
+        """End whatever waits for this server."""
+        for connection in self._connections:
+            with suppress(OSError, AttributeError):  # it ended by itself
+                connection.sock.shutdown(SHUT_RDWR)
+
+    def _made(self, kind: type[HTTPConnection]) -> Any:
+        def connection(*where: Any, **settings: Any) -> HTTPConnection:
+            self._connections.append(kind(*where, **settings))
+            return self._connections[-1]
+
+        return connection
+
+
+class _NoRedirect(HTTPRedirectHandler):
+    """Static files are where they are; whoever leads elsewhere shows a reader to strangers."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+def _get(address: str, name: str, most: int, call: _Call) -> bytes:
     request = Request(address, headers={"User-Agent": "hybriddp.reader"})
     try:
-        with opener.open(request, timeout=max(until - time.monotonic(), 0.001)) as answer:
-            return _body(answer, address, name, most, until)
+        with build_opener(call, _NoRedirect).open(request, timeout=call.seconds) as answer:
+            return _body(answer, address, name, most, call.until)
     except HTTPError as error:
         error.close()
         raise _answered(address, name, error) from None
@@ -122,13 +178,6 @@ def _answered(address: str, name: str, error: HTTPError) -> ReleaseRefused:
             f"{address} leads to {target!r}; if you trust that place, give its address.",
         )
     return _broken(address, f"it answers {error.code}")
-
-
-class _NoRedirect(HTTPRedirectHandler):
-    """Static files are where they are; whoever leads elsewhere shows a reader to strangers."""
-
-    def redirect_request(self, *_: Any) -> None:
-        return None
 
 
 def _too_slow(address: str) -> ReleaseRefused:

@@ -102,7 +102,19 @@ def test_with_and_without_cryptography_the_verdict_is_the_same(monkeypatch, key,
 
 
 @pytest.mark.parametrize(
-    "key", [*map(bytes.fromhex, SMALL_ORDER), *SMALL_ORDER, b"", bytes(31), "x", "00", None, 5, [1]]
+    "key",
+    [
+        *map(bytes.fromhex, SMALL_ORDER),
+        *SMALL_ORDER,
+        b"",
+        bytes(31),
+        "x",
+        "00",
+        None,
+        5,
+        2**40,
+        [1],
+    ],
 )
 def test_a_key_that_is_none_is_refused_before_anything_is_read(shelf, key):
     with pytest.raises(InvalidParameter, match="public_key must be an Ed25519 key"):

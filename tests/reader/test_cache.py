@@ -106,6 +106,20 @@ def test_nobody_is_led_back_to_an_older_release_by_a_folder_an_address_or_anothe
     require_refused("rolled-back", server.address, shelf.key, min_sequence=2)
 
 
+@pytest.mark.parametrize("is_known", [True, False])
+def test_nor_by_an_older_release_in_the_place_of_a_pointer_that_was_taken_away(
+    shelf, server, root, kept, is_known
+):
+    open_release(server.address if is_known else shelf.path, shelf.key, cache=kept)
+    for path in shelf.older.iterdir():
+        shutil.copy(path, shelf.path / path.name)
+    (shelf.path / "latest.json").unlink()
+    assert open_release(server.address, shelf.key).manifest.sequence == 1
+    require_refused("rolled-back", server.address, shelf.key, cache=kept)
+    assert "manifest.json" not in files_of(kept)
+    require_refused("rolled-back", shelf.path, shelf.key, cache=kept)
+
+
 def test_a_refused_shelf_is_not_what_is_found_offline(shelf, server, kept):
     online = open_release(server.address, shelf.key, cache=kept)
     was = shelf.pointer

@@ -10,7 +10,7 @@ from hybriddp.errors import InvalidParameter
 from hybriddp.reader import REASONS, NotAvailable, open_release
 from hybriddp.reader.signed import MAX_POINTER_BYTES
 from tests.patience import PATIENCE
-from tests.reader.servers import serving
+from tests.reader.servers import serving, write_certificate
 from tests.reader.test_tampered import require_refused
 
 PART = 2**16
@@ -97,6 +97,7 @@ def test_whoever_trickles_is_not_waited_for_either(shelf, server, over):
 
 
 def test_nor_whoever_takes_calls_and_says_nothing_or_trickles_headers(shelf, over):
+    hung_up = []
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
         require_refused("timed-out", address, shelf.key, timeout=0.3)
@@ -111,13 +112,14 @@ def test_nor_whoever_takes_calls_and_says_nothing_or_trickles_headers(shelf, ove
                     try:
                         caller.sendall(b"a: b\r\n")
                     except OSError:
+                        hung_up.append(True)
                         return
 
         thread = threading.Thread(target=headers)
         thread.start()
         require_refused("timed-out", address, shelf.key, timeout=0.5)
-        over.set()
-        thread.join()
+        thread.join(PATIENCE)
+    assert hung_up, "or a thread would read for as long as the server likes"
 
 
 def test_nobody_at_all_is_unreachable(shelf):
@@ -165,6 +167,16 @@ def test_nobody_follows_a_server_elsewhere(shelf, server, root, status):
         assert other.asked == []
 
 
+def test_a_server_is_who_its_certificate_says_or_unreachable(shelf, root, monkeypatch):
+    write_certificate(root / "own.pem")
+    with serving(shelf.path, root / "own.pem") as server:
+        address = server.address.replace("http:", "https:")
+        require_refused("unreachable", address, shelf.key)
+        monkeypatch.setenv("SSL_CERT_FILE", str(root / "own.pem"))
+        assert open_release(address, shelf.key) == open_release(shelf.path, shelf.key)
+        require_refused("unreachable", address.replace("127.0.0.1", "localhost"), shelf.key)
+
+
 @pytest.mark.parametrize(
     "address",
     ["ftp://localhost/x", "file:///etc", "http://", "http://[::1", "http://u:secret@h/x", "x://h",
@@ -174,6 +186,12 @@ def test_other_addresses_are_none(shelf, address):
     with pytest.raises(InvalidParameter, match="place must be a folder, or an address") as caught:
         open_release(address, shelf.key)
     assert "give the address of the folder" in str(caught.value)
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf")])
+def test_a_timeout_is_a_number_of_seconds(shelf, server, seconds):
+    with pytest.raises(InvalidParameter, match="timeout must be > 0"):
+        open_release(server.address, shelf.key, timeout=seconds)
 
 
 def test_only_what_is_needed_is_asked_for_and_nothing_of_what_is_typed(shelf, server):

@@ -254,6 +254,8 @@ def _notices() -> None:
     _add("mixed-up", "another's notice alone",
          lambda s: take_down(s, notice(s, release_id="0" * 32), keep=False))  # fmt: skip
     _add("mixed-up", "a notice that is a list", lambda s: take_down(s, b"[]"))
+    _add("withdrawn", "a notice beside a signed list",
+         lambda s: (take_down(s, notice(s)), s.sign_bytes(b"[]\n")))  # fmt: skip
     _add("malformed", "a notice that is no JSON", lambda s: take_down(s, b"x"))
     _add("bad-signature", "a forged notice", lambda s: take_down(s, notice(s), bytes(64)))
     _add("bad-signature", "a notice signed as a manifest",
