@@ -20,8 +20,18 @@ _FRAMES = ("polars", "pandas")
 class Completion:
     """A query that begins with what was typed, and where people went who asked it."""
 
-    query: Query
+    row: Query
     urls: tuple[Record, ...]
+
+    @property
+    def query(self) -> str:
+        """The query."""
+        return self.row.query
+
+    @property
+    def probability(self) -> float:
+        """How likely a record is one of it."""
+        return self.row.probability
 
 
 @dataclass(frozen=True)
@@ -62,7 +72,7 @@ class Release:
         last = bisect_right(self._by_text, wanted, lo=first, key=beginning)
         # Places are in the publisher's order: the likeliest first.
         found = (self.queries[place] for place in nsmallest(limit, self._by_text[first:last]))
-        return tuple(Completion(query, self._urls.get(query.query, ())) for query in found)
+        return tuple(Completion(row, self._urls.get(row.query, ())) for row in found)
 
     def urls(self, query: str) -> tuple[Record, ...]:
         """Return the records of a query, the likeliest url first; none if it is not listed."""

@@ -73,8 +73,8 @@ def test_a_real_release_is_completed_as_the_command_completes_it(published, pref
     release = open_release(published.path, published.key)
     found = [
         {
-            "query": one.query.query,
-            "probability": one.query.probability,
+            "query": one.query,
+            "probability": one.probability,
             "urls": [{"url": r.url, "probability": r.probability} for r in one.urls],
         }
         for one in release.lookup(prefix, 2)
@@ -92,8 +92,8 @@ def test_a_lookup_is_every_query_that_begins_so_the_likeliest_first(queries, pre
     release = release_of(queries)
     wanted = [query for query in queries if query.startswith(normalise_query(prefix))]
     found = release.lookup(prefix, limit)
-    assert [one.query.query for one in found] == wanted[:limit]
-    assert all([record.query for record in one.urls] == [one.query.query] for one in found)
+    assert [one.query for one in found] == wanted[:limit]
+    assert all([record.query for record in one.urls] == [one.query] for one in found)
 
 
 @pytest.mark.property
@@ -120,7 +120,7 @@ def test_a_limit_is_a_number_of_queries(limit):
 
 def test_ten_thousand_queries_are_looked_up_without_reading_all_of_them():
     release = release_of([f"query {number}" for number in range(10_000)])
-    assert [one.query.rank for one in release.lookup("query 99", 3)] == [100, 991, 992]
+    assert [one.row.rank for one in release.lookup("query 99", 3)] == [100, 991, 992]
     assert len(release.lookup("", 7)) == 7
 
 
