@@ -110,7 +110,7 @@ def test_nor_whoever_takes_calls_and_says_nothing_or_trickles_headers(shelf, ove
                 caller.sendall(b"HTTP/1.1 200 OK\r\n")
                 while not over.wait(0.02):
                     try:
-                        caller.sendall(b"a: b\r\n")
+                        caller.sendall(b"a")  # one header without end
                     except OSError:
                         hung_up.append(True)
                         return
@@ -118,7 +118,7 @@ def test_nor_whoever_takes_calls_and_says_nothing_or_trickles_headers(shelf, ove
         thread = threading.Thread(target=headers)
         thread.start()
         require_refused("timed-out", address, shelf.key, timeout=0.5)
-        thread.join(PATIENCE)
+        thread.join(PATIENCE / 10)
     assert hung_up, "or a thread would read for as long as the server likes"
 
 
