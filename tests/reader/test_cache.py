@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from datetime import timedelta
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -220,6 +221,26 @@ def test_a_slower_reader_makes_no_memory_smaller(shelf, kept):
     for slower in (one, other):
         slower.remember("search", "all", 8)
         assert one.highest("search", "all") == other.highest("search", "all") == 9
+
+
+def test_whoever_is_overtaken_while_he_reads_leaves_no_older_shelf_behind(shelf, server, kept):
+    newer = cache.Memory(kept, shelf.key, "another mirror")
+
+    def meanwhile(handler):
+        newer.remember("search", "all", 9)
+        SimpleHTTPRequestHandler.do_GET(handler)
+
+    server.answers["trends.jsonl"] = meanwhile
+    require_refused("rolled-back", server.address, shelf.key, cache=kept)
+    assert "latest.json" not in files_of(kept)
+
+
+def test_what_is_remembered_already_is_not_written_again(shelf, kept):
+    open_release(shelf.path, shelf.key, cache=kept)
+    (seen,) = kept.glob("*/*/seen/search/all/2")
+    os.utime(seen, (1, 1))
+    open_release(shelf.path, shelf.key, cache=kept)
+    assert seen.stat().st_mtime == 1
 
 
 def test_many_readers_at_once_share_a_cache(shelf, server, kept):
