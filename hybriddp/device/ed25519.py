@@ -31,11 +31,9 @@ def verify(public_key: bytes, message: bytes, signature: bytes) -> bool:
     the first), points in another than their only canonical encoding, and keys of small order,
     for which one signature fits many messages.
     """
-    if len(public_key) != PUBLIC_KEY_BYTES or len(signature) != SIGNATURE_BYTES:
-        return False
-    key = _decode(public_key)
+    key = _key_point(public_key)
     s = int.from_bytes(signature[32:], "little")
-    if key is None or s >= _L or _encode(_multiply(8, key)) == _encode(_NEUTRAL):
+    if key is None or len(signature) != SIGNATURE_BYTES or s >= _L:
         return False
     digest = hashlib.sha512(signature[:32] + public_key + message).digest()
     k = int.from_bytes(digest, "little") % _L
@@ -43,6 +41,19 @@ def verify(public_key: bytes, message: bytes, signature: bytes) -> bool:
     x, y, z, t = key
     minus_key = (-x % _P, y, z, -t % _P)
     return _encode(_add(_multiply(s, _BASE), _multiply(k, minus_key))) == signature[:32]
+
+
+def is_public_key(public_key: bytes) -> bool:
+    """Tell whether these bytes can be a key by the strict rules of `verify`."""
+    return _key_point(public_key) is not None
+
+
+def _key_point(public_key: bytes) -> _Point | None:
+    """Return a key's point, or None if no signature may be checked with it."""
+    key = _decode(public_key) if len(public_key) == PUBLIC_KEY_BYTES else None
+    if key is None or _encode(_multiply(8, key)) == _encode(_NEUTRAL):
+        return None
+    return key
 
 
 def _add(a: _Point, b: _Point) -> _Point:

@@ -14,8 +14,8 @@ pytestmark = pytest.mark.slow
 # A page begins with what its commands need; the ledger's and the auditors' look at what was made.
 ORDER = (
     "own-log.md", "products/series.md", "products/head-list.md", "products/histograms.md",
-    "products/means.md", "products/clusters.md", "operate.md", "check-a-release.md", "devices.md",
-    "method.md", "studies.md",
+    "products/means.md", "products/clusters.md", "operate.md", "check-a-release.md", "reader.md",
+    "devices.md", "method.md", "studies.md",
 )  # fmt: skip
 # Their commands rehearse for a quarter of a minute, and need a cluster; shorter ones are in
 # `tests/planning/test_planner.py` and `tests/spark`.
@@ -62,6 +62,7 @@ def test_commands_and_code_of_all_pages_run_one_after_the_other(tmp_path, monkey
             if language == "python":
                 said = run_python(text)
                 assert name != "method.md" or said.startswith("[1 2 3 4 5] [0.")
+                assert name != "reader.md" or "\nweather 0." in said
                 continue
             for line in text.splitlines():
                 done = run_command(line)

@@ -12,6 +12,7 @@ from tests.repository import ROOT, documented_functions, import_graph, modules_o
 PLANTED = [
     ("foreign_imports_of_the_library", "hybriddp/room/deep/a.py", "def f():\n    import duckdb\n"),
     ("foreign_imports_of_the_library", "hybriddp/room/a.py", "from tasks.store import home\n"),
+    ("foreign_imports_of_the_library", "hybriddp/room/signature.py", "import cryptography\n"),
     ("arithmetic_in_flows", "flows/room/a.py", "import numpy as np\n"),
     ("layers_upside_down", "tasks/room/deep/a.py", "from flows.cli import main\n"),
     ("printing_with_rich", "flows/room/a.py", "from rich.console import Console\n"),
