@@ -5,10 +5,14 @@ dozen times. For a library of hundreds of modules that is a sixth of the time th
 and later looks would go through all of it again.
 """
 
+import atexit
 import gc
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+# When Python ends, what was imported is garbage after all; libraries complain of what is left.
+atexit.register(gc.unfreeze)
 
 
 @contextmanager
