@@ -42,6 +42,7 @@ EXIT_CODES = {
     "MachineFailed": FAILED,
     "ServerFailed": FAILED,
     "VerificationFailed": FAILED,
+    "ReleaseRefused": FAILED,
     "Misfit": FAILED,
     "ReportRefused": FAILED,
     "AccountCorrupt": FAILED,
