@@ -18,7 +18,7 @@ from tasks.log.duck.instances import attached, cursor_of, start
 from tasks.log.duck.interrupts import stoppable
 from tasks.log.failures import EngineFailed, OutOfSpace, silent
 from tasks.log.groups import whole_groups
-from tasks.log.raw.file_sql import Columns, Typed, paths_of, quoted, reader_of, selected
+from tasks.log.raw.file_sql import TEXTS, Columns, Typed, paths_of, quoted, reader_of, selected
 from tasks.store.machine import machine_fault_in
 from tasks.store.paths import plain_path, require_plain_folder
 from tasks.store.working_copies import hold, remove
@@ -30,13 +30,12 @@ SQL = Path(__file__).parents[2] / "sql"
 Kernel = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 _ROWS_PER_BATCH = 1 << 17
-_TEXTS: Typed = {}
 
 
 class Engine(Protocol):
     """What the tasks ask of an engine."""
 
-    def read(self, name: str, source: "Source", columns: Columns, typed: Typed = _TEXTS) -> None:
+    def read(self, name: str, source: "Source", columns: Columns, typed: Typed = TEXTS) -> None:
         """Make files visible to SQL: for each name a column of theirs as text, a list, or nulls.
 
         Columns that are `typed` come as they are. Lines of text that do not split into the columns
@@ -93,7 +92,7 @@ class DuckDBEngine:
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
 
-    def read(self, name: str, source: "Source", columns: Columns, typed: Typed = _TEXTS) -> None:
+    def read(self, name: str, source: "Source", columns: Columns, typed: Typed = TEXTS) -> None:
         """Make files visible to SQL: for each name a column of theirs as text, a list, or nulls."""
         # Importing it takes long, and whoever looks at the ledger reads no log.
         from tasks.log.raw.parquet_times import batches_of_near_times, has_far_times

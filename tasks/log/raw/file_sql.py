@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 Columns = Mapping[str, str | Sequence[str] | None]
 # For wanted names columns of the files that may come as they are, not as text.
 Typed = Mapping[str, Collection[str]]
+TEXTS: Typed = {}  # none of them
 
 # A longer line is rejected by the reader; a query of a megabyte is read, and rejected by name.
 _MAX_LINE_BYTES = 4_000_000

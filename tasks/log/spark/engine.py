@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from tasks.log.engine import SQL, Kernel
 from tasks.log.groups import groups_of, whole_groups
-from tasks.log.raw.file_sql import Columns, Typed
+from tasks.log.raw.file_sql import TEXTS, Columns, Typed
 from tasks.log.raw.files import Source
 from tasks.log.spark.frames import PLACE, mapped, raw_schema, silent, with_place
 from tasks.log.spark.kernels import ROW, MapRows, RowsInDuckDB, schema_of
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _HIDDEN = (ROW, PLACE)
-_TEXTS: Typed = {}
 
 
 class SparkEngine:
@@ -55,7 +54,7 @@ class SparkEngine:
             n_records, _ = self._scanned(source)
             return n_records
 
-    def read(self, name: str, source: Source, columns: Columns, typed: Typed = _TEXTS) -> None:
+    def read(self, name: str, source: Source, columns: Columns, typed: Typed = TEXTS) -> None:
         """Make files visible to SQL: for each name a column of theirs as text, a list, or nulls."""
         with self._silent(name):
             splits = splits_of(source) if source.dialect == "parquet" else self._scanned(source)[1]
