@@ -18,6 +18,7 @@ from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import LazyLoader
 from pathlib import Path
+from threading import get_ident
 from types import ModuleType
 from typing import Any
 
@@ -100,15 +101,18 @@ class _Lazily:
     """Finds what Great Expectations imports for plots and statistics, and our suites do not use.
 
     It is imported when somebody looks into it, by whoever imports it meanwhile, too. Databases it
-    can do without, and is told that there are none.
+    can do without, and is told that there are none; other threads may need them.
     """
 
     NAMES, ABSENT = ("altair", "scipy.stats"), "sqlalchemy"
 
+    def __init__(self) -> None:
+        self._thread = get_ident()
+
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if name == self.ABSENT:
+        if name == self.ABSENT and get_ident() == self._thread:
             raise ModuleNotFoundError(name, name=name)
         found = PathFinder.find_spec(name, path) if name in self.NAMES else None
         if found is not None and found.loader is not None:

@@ -579,3 +579,21 @@ def test_what_judging_spares_itself_is_imported_when_somebody_looks_into_it():
         "print(spared <= set(sys.modules))"
     )
     assert shown == "set()\nTrue 0.5 Chart\nTrue\n"
+
+
+def test_databases_are_spared_to_judging_and_nobody_else():
+    """Whoever needs one meanwhile, or later, has it: Prefect's threads do."""
+    shown = run_python(
+        "import importlib, sys, threading\n"
+        "from tasks.gates import suites\n"
+        "found = []\n"
+        "with suites._lazily():\n"
+        "    other = threading.Thread(target=lambda: found.append(suites.sys.meta_path[0].find_spec(\n"
+        "        'sqlalchemy')))\n"
+        "    other.start()\n"
+        "    other.join()\n"
+        "print(found)\n"
+        "suites.great_expectations()\n"
+        "print('sqlalchemy' in sys.modules, importlib.import_module('sqlalchemy').__name__)"
+    )
+    assert shown == "[None]\nFalse sqlalchemy\n"
