@@ -42,6 +42,15 @@ def test_an_open_quote_of_one_person_deletes_nobody(tmp_path, kind, layout):
             reader.read_or_raise(kind, file)
 
 
+@pytest.mark.parametrize("block_bytes", [1, 2, 7, 1 << 20])
+@pytest.mark.parametrize(("first", "said"), [(b'"', "a quote opens"), (b"\rx", "line ends are")])
+def test_of_two_odd_lines_the_first_is_named(tmp_path, monkeypatch, block_bytes, first, said):
+    monkeypatch.setattr(tasks.log.raw.lines, "_BLOCK_BYTES", block_bytes)
+    other = b"\rx" if first == b'"' else b'"'
+    data = b"person,query\na,b\nc,d" + first + b"\ne,f\ng,h" + other + b"\n"
+    assert refusal(tmp_path / "log.csv", data).startswith(f", line 3: {said}")
+
+
 @pytest.mark.parametrize("block_bytes", [1, 5, 1 << 20])
 @pytest.mark.parametrize(("at", "ends"), [(2, True), (3, True), (3, False)])
 def test_a_line_that_no_search_is_long_enough_for(tmp_path, monkeypatch, block_bytes, at, ends):

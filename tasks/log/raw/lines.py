@@ -19,6 +19,8 @@ from tasks.store.machine import MachineFailed, machine_fault
 MAX_LINE_BYTES = 16_000_000
 _BLOCK_BYTES = 1 << 20
 _LF, _CR, _QUOTE = b'\n\r"'
+# How many line ends of a block are before a line, and what is wrong with it.
+_Odd = tuple[int, str]
 
 
 class OddLine(Exception):
@@ -51,11 +53,9 @@ class Scan:
         """Look at the next block, which does not end between the two bytes of a line end."""
         found = np.frombuffer(block, np.uint8)
         ends = np.flatnonzero(found == _LF)
-        self._refuse_odd_ends(found, block, ends)
-        if self.has_quotes and _QUOTE in block:
-            self._refuse_odd_quotes(found, ends)
-        elif len(ends) and self.parity:
-            self._refuse(0, _OPEN_QUOTE)
+        odd = [*self._odd_ends(found, block, ends), *self._open_quotes(found, block, ends)]
+        if odd:  # the first line, wherever blocks end
+            self._refuse(*min(odd, key=lambda one: one[0]))
         if len(ends):
             # An empty line is nothing but its end.
             lengths = np.diff(ends, prepend=-1 - self.unfinished)
@@ -75,26 +75,29 @@ class Scan:
                 self._refuse(0, _OPEN_QUOTE)
             self.n_lines += 1
 
-    def _refuse_odd_ends(self, found: np.ndarray, block: bytes, ends: IntArray) -> None:
+    def _odd_ends(self, found: np.ndarray, block: bytes, ends: IntArray) -> Iterator[_Odd]:
         if self.ends_in_crlf is None and len(ends):
             self.ends_in_crlf = bool(ends[0] > 0 and found[ends[0] - 1] == _CR)
         if not self.ends_in_crlf:
             if _CR in block:
-                self._refuse(int(np.searchsorted(ends, block.index(_CR))), ODD_END)
+                yield int(np.searchsorted(ends, block.index(_CR))), ODD_END
             return
         returns = np.flatnonzero(found == _CR)
         if len(returns) == len(ends) and np.array_equal(returns + 1, ends):
             return
         odd = np.setxor1d(returns + 1, ends)[0]
-        self._refuse(int(np.searchsorted(ends, odd)), ODD_END)
+        yield int(np.searchsorted(ends, odd)), ODD_END
 
-    def _refuse_odd_quotes(self, found: np.ndarray, ends: IntArray) -> None:
-        # Wrapping around keeps what is asked: whether a number is odd.
-        quotes = np.cumsum(found == _QUOTE, dtype=np.uint8) + np.uint8(self.parity)
-        odd = np.flatnonzero(np.diff(quotes[ends] & 1, prepend=0))
-        if len(odd):
-            self._refuse(int(odd[0]), _OPEN_QUOTE)
-        self.parity = int(quotes[-1] & 1)  # even up to the last line end
+    def _open_quotes(self, found: np.ndarray, block: bytes, ends: IntArray) -> Iterator[_Odd]:
+        if self.has_quotes and _QUOTE in block:
+            # Wrapping around keeps what is asked: whether a number is odd.
+            quotes = np.cumsum(found == _QUOTE, dtype=np.uint8) + np.uint8(self.parity)
+            odd = np.flatnonzero(np.diff(quotes[ends] & 1, prepend=0))
+            if len(odd):
+                yield int(odd[0]), _OPEN_QUOTE
+            self.parity = int(quotes[-1] & 1)  # even up to the last line end
+        elif len(ends) and self.parity:
+            yield 0, _OPEN_QUOTE
 
     def _refuse(self, n_ends_before: int, problem: str) -> None:
         raise OddLine(self.n_lines + n_ends_before + 1, problem)
