@@ -2,6 +2,7 @@
 
 import pytest
 
+from tasks.log.spark import cluster
 from tasks.log.spark.address import ADDRESS, NoSpark, address, is_remote, shown_address
 from tasks.store.doctor import _spark
 from tests.homes import new_home
@@ -43,3 +44,21 @@ def test_what_spark_would_not_know_is_refused_unquoted(given, monkeypatch, tmp_p
     found = _spark(new_home(tmp_path))
     assert not found.is_well
     assert SECRET not in f"{refused.value}{found}"
+
+
+@pytest.mark.parametrize(
+    ("said", "lost"),
+    [
+        (
+            "ModuleNotFoundError: No module named 'duckdb'",
+            "the Python of its workers has no duckdb",
+        ),
+        ("No module named 'tasks.log'", None),
+        ("ModuleNotFoundError: No module named 'somebodys_query'", None),
+    ],
+)
+def test_workers_without_our_packages_are_no_verdict_on_a_log(said, lost, monkeypatch):
+    """And what a message may quote of a log is not taken for a package."""
+    monkeypatch.setattr(cluster, "_answers", lambda _: True)
+    found = cluster.what_was_lost(None, Exception(f"PythonException: a trace\n{said}\n"))
+    assert found == lost or found.startswith(f"{lost} (")
